@@ -27,14 +27,12 @@ func alertsCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
 		return err
 	}
-	return show(ctx, &view, stdout, func(ctx context.Context) (*alertList, error) {
-		var report engine.Report
-		if err := ask.get(ctx, "/debug/rules", "", &report); err != nil {
-			return nil, err
-		}
-		narrowAlerts(&report, *what)
-		return newAlertList(&report), nil
-	}, printAlerts)
+	var report engine.Report
+	if err := ask.get(ctx, "/debug/rules", "", &report); err != nil {
+		return err
+	}
+	narrowAlerts(&report, *what)
+	return show(&view, stdout, newAlertList(&report), printAlerts)
 }
 
 const alertsHelp = "Only alerts with one of these: a name (AcceleratorFailed), a severity, a state (firing, pending, resolved), the value of a label, as a device or the beginning of its id, a namespace or a workload, or a pod, as POD or NAMESPACE/POD."

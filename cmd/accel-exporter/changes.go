@@ -3,16 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"slices"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
-
-// logChanges logs each change of a source's or a device's state once.
-func (p *program) logChanges(ctx context.Context) {
-	follow(ctx, p.sampler, newChanges(p.log).logSnapshot)
-}
 
 // follow calls a function with the latest Snapshot and each that follows, until ctx is
 // done. It may miss some.
@@ -30,11 +24,9 @@ func follow(ctx context.Context, s *collector.Sampler, call func(*collector.Snap
 	}
 }
 
-// changes are the states that have been logged. The lines about one subject are
-// limited: a device can come and go every second.
+// changes are the states that have been logged.
 type changes struct {
-	log     *slog.Logger
-	lines   flood
+	log     *limitedLog
 	sources map[string]string // Reason by source
 	devices map[string]*loggedDevice
 }
@@ -46,8 +38,8 @@ type loggedDevice struct {
 	refused map[string]bool // by call
 }
 
-func newChanges(log *slog.Logger) *changes {
-	return &changes{log: log, lines: flood{log: log}, sources: map[string]string{}, devices: map[string]*loggedDevice{}}
+func newChanges(log *limitedLog) *changes {
+	return &changes{log: log, sources: map[string]string{}, devices: map[string]*loggedDevice{}}
 }
 
 // logSnapshot logs the changes since the previous Snapshot.
@@ -58,16 +50,16 @@ func (c *changes) logSnapshot(snap *collector.Snapshot) {
 			continue
 		}
 		c.sources[s.Source] = s.Reason
-		switch about := "source " + s.Source; {
-		case !c.lines.allow(about):
+		log := c.log.about("source " + s.Source)
+		switch {
 		case s.Up:
-			c.log.Info("Source answers", "collector", s.Source)
+			log.Info("Source answers", "collector", s.Source)
 		case s.Reason == collector.SourceReleased:
-			c.log.Info("Source is released", "collector", s.Source)
+			log.Info("Source is released", "collector", s.Source)
 		case s.Reason == collector.SourceAbsent:
-			c.log.Info("Source has nothing to read", "collector", s.Source, "reason", s.Reason, "err", s.Err)
+			log.Info("Source has nothing to read", "collector", s.Source, "reason", s.Reason, "err", s.Err)
 		default:
-			c.log.Error("Source fails", "collector", s.Source, "reason", s.Reason, "err", s.Err)
+			log.Error("Source fails", "collector", s.Source, "reason", s.Reason, "err", s.Err)
 		}
 	}
 	for i := range snap.Devices {
@@ -79,8 +71,8 @@ func (c *changes) logSnapshot(snap *collector.Snapshot) {
 			continue
 		}
 		delete(c.devices, id)
-		if !renamed && c.lines.allow(d.about) {
-			c.log.Info("Device is gone", "device", id)
+		if !renamed {
+			c.log.about(d.about).Info("Device is gone", "device", id)
 		}
 	}
 }
@@ -98,14 +90,14 @@ func (c *changes) logDevice(d *collector.Device) {
 		return
 	}
 	before.down = d.Down
+	log := c.log.about(before.about)
 	switch {
-	case !c.lines.allow(before.about):
 	case d.Down != "":
-		c.log.Error("Device fails", "device", d.ID, "reason", d.Down)
+		log.Error("Device fails", "device", d.ID, "reason", d.Down)
 	case known:
-		c.log.Info("Device answers again", "device", d.ID)
+		log.Info("Device answers again", "device", d.ID)
 	default:
-		c.log.Info("Device found", "device", d.ID, "model", d.Model, "pci", d.PCI, "parent", d.Parent)
+		log.Info("Device found", "device", d.ID, "model", d.Model, "pci", d.PCI, "parent", d.Parent)
 	}
 }
 
@@ -121,11 +113,11 @@ func (c *changes) logRefusals(d *collector.Device, logged *loggedDevice) {
 		if refused == nil {
 			refused = map[string]bool{}
 		}
-		if refused[call] = true; logged.refused[call] || !c.lines.allow(logged.about) {
+		if refused[call] = true; logged.refused[call] {
 			continue
 		}
 		lost, remedy := explainRefusal(call)
-		c.log.Warn("Driver refuses a call", "device", d.ID, "call", call, "code", r.Labels[1], "missing", lost, "remedy", remedy)
+		c.log.about(logged.about).Warn("Driver refuses a call", "device", d.ID, "call", call, "code", r.Labels[1], "missing", lost, "remedy", remedy)
 	}
 	if d.Down == "" {
 		logged.refused = refused

@@ -13,7 +13,7 @@ import (
 // what is missing and what permits it. A device that fails ends no refusal.
 func TestRefusalsAreLoggedOnce(t *testing.T) {
 	var out bytes.Buffer
-	c := newChanges(slog.New(slog.NewTextHandler(&out, nil)))
+	c := newChanges(&limitedLog{log: slog.New(slog.NewTextHandler(&out, nil))})
 	refused := collector.Device{ID: "a"}
 	refused.Set(collector.CallRefused, 1, "nvmlDeviceGetMemoryInfo_v2", "no_permission")
 	refused.Set(collector.CallRefused, 1, "nvmlFoo", "unknown")
@@ -38,6 +38,24 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 		}
 		if n != times {
 			t.Errorf("%q is logged %d times, want %d:\n%s", want, n, times, out.String())
+		}
+	}
+}
+
+// TestLogLimits: the log has the first lines about a device that comes and goes, the
+// news that further ones are limited, and what happens to others meanwhile.
+func TestLogLimits(t *testing.T) {
+	var out bytes.Buffer
+	log := &limitedLog{log: slog.New(slog.NewTextHandler(&out, nil))}
+	c := newChanges(log)
+	for range 500 {
+		c.logSnapshot(&collector.Snapshot{Devices: []collector.Device{{ID: "GPU-1", PCI: "0000:1b:00.0"}}})
+		c.logSnapshot(&collector.Snapshot{})
+	}
+	c.logSnapshot(&collector.Snapshot{Devices: []collector.Device{{ID: "GPU-2", PCI: "0000:1c:00.0"}}})
+	for text, times := range map[string]int{"pci=0000:1b:00.0": maxLogLines / 2, "device=GPU-2": 1, `about="device 0000:1b:00.0"`: 1} {
+		if got := strings.Count(out.String(), text); got != times {
+			t.Errorf("%s: %d lines, want %d\n%s", text, got, times, out.String())
 		}
 	}
 }

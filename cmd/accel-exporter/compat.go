@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,47 +24,38 @@ import (
 type compatFlags struct {
 	on        bool
 	fields    string
-	hostname  string
 	hostLabel string
-	oldNames  bool
-	pods      bool
+
+	foreign  foreignOptions
+	selected []*regexp.Regexp // foreign.podLabels
+}
+
+// foreignOptions are the options that only flags and variables of dcgm-exporter set.
+type foreignOptions struct {
+	noPods    bool
 	podUID    bool
-	podLabels []string
+	podLabels []string // regular expressions
+	oldNames  bool
 	dashes    bool
 	jobs      string // a directory
 	// ignored are flags of dcgm-exporter without effect, each with the reason.
 	ignored []string
-
-	selected []*regexp.Regexp // podLabels
 }
 
 func (f *compatFlags) add(app *kingpin.Application) {
 	app.Flag(compatFlag, "Serve the families of NVIDIA's dcgm-exporter in addition to those of this exporter, and accept its flags and environment variables: see docs/migrating-from-dcgm-exporter.md.").BoolVar(&f.on)
 	app.Flag("dcgm.fields", "Counters file of dcgm-exporter: the DCGM fields to serve and, with DCGM, to read. Reloaded like the configuration file. Default: the fields of dcgm-exporter.").PlaceHolder("FILE").StringVar(&f.fields)
-	app.Flag("compat.hostname", "Value of the node label on the families of dcgm-exporter. Default: the host name.").Envar("NODE_NAME").PlaceHolder("NAME").StringVar(&f.hostname)
 	app.Flag("compat.hostname-label", "Name of the node label on the families of dcgm-exporter: hostname, Hostname (before dcgm-exporter 4.8.3) or none.").Default("hostname").PlaceHolder("NAME").StringVar(&f.hostLabel)
-	app.Flag("compat.old-label-names", "Use the labels uuid, pod_name, pod_namespace and container_name of dcgm-exporter 1 on its families.").BoolVar(&f.oldNames)
-	app.Flag("compat.pods", "Add the pod of a device to its dcgm-exporter series.").Default("true").BoolVar(&f.pods)
-	app.Flag("compat.pod-uid", "Add the pod's UID to dcgm-exporter series. Needs --kubernetes.pods.").BoolVar(&f.podUID)
-	app.Flag("compat.pod-label", "Add to dcgm-exporter series the pod labels whose Kubernetes names match this regular expression (RE2, not anchored). Repeatable. Needs --kubernetes.pods and --kubernetes.pod-label.").PlaceHolder("REGEX").StringsVar(&f.podLabels)
-	app.Flag("compat.model-dashes", "Replace spaces by dashes in the model name on dcgm-exporter series.").BoolVar(&f.dashes)
-	app.Flag("compat.hpc-jobs", "Add the jobs of a scheduler such as Slurm to dcgm-exporter series. Each file in this directory is named after the index of a GPU, or index.instance of a MIG instance, and has a job id in each line. Read every two seconds.").PlaceHolder("DIR").StringVar(&f.jobs)
 }
 
-func (f *compatFlags) check(p *podFlags) error {
+func (f *compatFlags) check() error {
 	if !slices.Contains([]string{"hostname", "Hostname", "none"}, f.hostLabel) {
 		return fmt.Errorf("--compat.hostname-label is %q; hostname, Hostname or none is accepted", f.hostLabel)
 	}
-	if f.jobs != "" && !f.on {
-		return errors.New("--compat.hpc-jobs needs --" + compatFlag)
-	}
-	if (f.podUID || len(f.podLabels) > 0) && !p.api {
-		return errors.New("--compat.pod-uid and --compat.pod-label need --kubernetes.pods")
-	}
-	for _, text := range f.podLabels {
+	for _, text := range f.foreign.podLabels {
 		re, err := regexp.Compile(text)
 		if err != nil {
-			return fmt.Errorf("--compat.pod-label: %w", err)
+			return fmt.Errorf("--kubernetes-pod-label-allowlist-regex: %w", err)
 		}
 		f.selected = append(f.selected, re)
 	}
@@ -73,14 +63,12 @@ func (f *compatFlags) check(p *podFlags) error {
 }
 
 // options returns the options of the view. file is the counters file, nil
-// without one.
-func (f *compatFlags) options(file *counters.File) compat.Options {
-	o := compat.Options{Counters: file, OldNamespace: f.oldNames, Pods: f.pods, PodUID: f.podUID, Dashes: f.dashes}
+// without one; without a name of the node the label is left out.
+func (f *compatFlags) options(file *counters.File, node string) compat.Options {
+	x := &f.foreign
+	o := compat.Options{Counters: file, OldNamespace: x.oldNames, Pods: !x.noPods, PodUID: x.podUID, Dashes: x.dashes}
 	if f.hostLabel != "none" {
-		o.HostnameLabel, o.Hostname = f.hostLabel, f.hostname
-		if o.Hostname == "" {
-			o.Hostname, _ = os.Hostname() // without a name the label is left out
-		}
+		o.HostnameLabel, o.Hostname = f.hostLabel, node
 	}
 	if len(f.selected) > 0 {
 		o.PodLabels = func(name string) bool {
@@ -94,6 +82,7 @@ func (f *compatFlags) options(file *counters.File) compat.Options {
 // both.
 type dcgmFields struct {
 	flags *compatFlags
+	node  string
 	log   *slog.Logger
 	input *input // the counters file, nil without one
 	// changed is called after the rows or the view have changed. It is nil
@@ -107,12 +96,12 @@ type dcgmFields struct {
 }
 
 // openFields loads the counters file, if one is named.
-func openFields(f *compatFlags, log *slog.Logger) (*dcgmFields, error) {
-	d := &dcgmFields{flags: f, log: log}
-	if len(f.ignored) > 0 {
-		log.Warn("Some flags or variables of dcgm-exporter have no effect", "which", strings.Join(f.ignored, "; "))
+func openFields(f *compatFlags, node string, log *slog.Logger) (*dcgmFields, error) {
+	d := &dcgmFields{flags: f, node: node, log: log}
+	if len(f.foreign.ignored) > 0 {
+		log.Warn("Some flags or variables of dcgm-exporter have no effect", "which", strings.Join(f.foreign.ignored, "; "))
 	}
-	if f.jobs != "" {
+	if f.foreign.jobs != "" {
 		d.jobs.Store(&compat.Jobs{})
 	}
 	if f.fields == "" {
@@ -149,7 +138,7 @@ func (d *dcgmFields) apply(file *counters.File) {
 func (d *dcgmFields) render() {
 	if d.flags.on {
 		d.mu.Lock()
-		o := d.flags.options(d.counters.Load())
+		o := d.flags.options(d.counters.Load(), d.node)
 		o.Jobs = d.jobs.Load()
 		d.view.Store(compat.New(o))
 		d.mu.Unlock()
@@ -179,7 +168,7 @@ const jobsPoll = 2 * time.Second
 // followJobs updates the view from the job directory until ctx is done. A read
 // that hangs blocks only this function's reader.
 func (d *dcgmFields) followJobs(ctx context.Context) {
-	reader := solo.New(func(time.Time) *compat.Jobs { return readJobs(d.flags.jobs) }, nil)
+	reader := solo.New(func(time.Time) *compat.Jobs { return readJobs(d.flags.foreign.jobs) }, nil)
 	defer reader.Stop()
 	tick := time.NewTicker(jobsPoll)
 	defer tick.Stop()
@@ -220,6 +209,6 @@ func (d *dcgmFields) applyJobs(jobs *compat.Jobs) {
 		if len(is) > 0 {
 			level = slog.LevelWarn
 		}
-		d.log.Log(context.Background(), level, "Entries rejected in the job directory, by reason", "dir", d.flags.jobs, "rejected", is)
+		d.log.Log(context.Background(), level, "Entries rejected in the job directory, by reason", "dir", d.flags.foreign.jobs, "rejected", is)
 	}
 }

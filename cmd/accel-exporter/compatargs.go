@@ -15,10 +15,9 @@ const compatFlag = "compat.dcgm-exporter"
 // fromDCGMExporter translates the flags and environment variables of
 // dcgm-exporter into flags of this exporter, where args have compatFlag. A flag
 // of this exporter overrides a flag of dcgm-exporter, which overrides a variable.
-// ignored names flags and variables without effect, with the reason.
-func fromDCGMExporter(args []string, lookup func(string) (string, bool), exists func(string) bool) (translated, ignored []string, err error) {
+func fromDCGMExporter(args []string, lookup func(string) (string, bool), exists func(string) bool) (translated []string, o foreignOptions, err error) {
 	if !wantsCompat(args) {
-		return args, nil, nil
+		return args, o, nil
 	}
 	c := &translation{exists: exists, given: map[*foreignFlag]bool{}}
 	var wrong []error
@@ -31,12 +30,17 @@ func fromDCGMExporter(args []string, lookup func(string) (string, bool), exists 
 			}
 		}
 	}
-	for _, flag := range append(c.made, c.selected()...) {
+	if !c.podLabels {
+		c.options.podLabels = nil
+	} else if len(c.options.podLabels) == 0 {
+		c.options.podLabels = []string{".*"}
+	}
+	for _, flag := range c.made {
 		if name, _, _ := strings.Cut(flag, "="); !hasFlag(own, name) || repeatable[name] {
 			own = append(own, flag)
 		}
 	}
-	return own, c.ignored, errors.Join(wrong...)
+	return own, c.options, errors.Join(wrong...)
 }
 
 // wantsCompat reports whether args have compatFlag, before they are parsed.
@@ -65,18 +69,17 @@ func hasFlag(args []string, name string) bool {
 }
 
 // repeatable are the flags that can be given several times.
-var repeatable = map[string]bool{"--compat.pod-label": true, "--kubernetes.pod-label": true}
+var repeatable = map[string]bool{"--kubernetes.pod-label": true}
 
 // translation is the state of translating one command line.
 type translation struct {
 	exists  func(string) bool
 	given   map[*foreignFlag]bool
 	made    []string // flags of this exporter
-	ignored []string
-	// podLabels adds the labels of pods that allowed selects, or all where it
-	// is empty.
+	options foreignOptions
+	// podLabels adds the labels of pods that options.podLabels selects, or all where
+	// it is empty.
 	podLabels bool
-	allowed   []string
 }
 
 // split removes dcgm-exporter's flags from args and returns the rest. Like
@@ -122,17 +125,6 @@ func foreign(arg string) *foreignFlag {
 	return nil
 }
 
-// selected returns the flags that select pod labels.
-func (c *translation) selected() []string {
-	switch {
-	case !c.podLabels:
-		return nil
-	case len(c.allowed) == 0:
-		return []string{"--compat.pod-label=.*"}
-	}
-	return c.allowed
-}
-
 // take translates one flag; what is how it was given.
 func (c *translation) take(f *foreignFlag, what, value string) error {
 	if f.boolean {
@@ -146,7 +138,7 @@ func (c *translation) take(f *foreignFlag, what, value string) error {
 		return nil
 	}
 	if f.to == nil {
-		c.ignored = append(c.ignored, what+": "+f.why)
+		c.options.ignored = append(c.options.ignored, what+": "+f.why)
 		return nil
 	}
 	flags, err := f.to(c, value)

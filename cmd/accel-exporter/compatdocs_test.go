@@ -66,12 +66,14 @@ func meaning(t *testing.T, f *foreignFlag, example string) string {
 	if err != nil {
 		t.Fatal(f.name, err)
 	}
-	flags = slices.Concat(flags, c.allowed) // a copy, which is modified below
+	flags = slices.Clone(flags) // modified below
 	for i := range flags {
 		flags[i] = "`" + flags[i] + "`"
 	}
 	text := strings.Join(flags, " ")
 	switch {
+	case text == "":
+		text = "the same"
 	case f.boolean && f.usual == "true":
 		text += " where it is false"
 	case example != "" && example != "FILE":

@@ -37,6 +37,17 @@ func when(on string, flags ...string) func(*translation, string) ([]string, erro
 	}
 }
 
+// sets sets an option to the value that is given, with flags where the value is on.
+func sets(option func(*foreignOptions) *bool, flags ...string) func(*translation, string) ([]string, error) {
+	return func(c *translation, value string) ([]string, error) {
+		on := value == "true"
+		if *option(&c.options) = on; on {
+			return flags, nil
+		}
+		return nil, nil
+	}
+}
+
 // allLabels reads every pod label from the API server.
 var allLabels = []string{"--kubernetes.pods", "--kubernetes.pod-label=*", "--kubernetes.pod-label=*/*"}
 
@@ -50,23 +61,23 @@ var foreignFlags = []foreignFlag{
 	{name: "collectors", short: []string{"f"}, env: "DCGM_EXPORTER_COLLECTORS", to: toFields},
 	{name: "address", short: []string{"a"}, env: "DCGM_EXPORTER_LISTEN", to: as("--web.listen-address")},
 	{name: "collect-interval", short: []string{"c"}, env: "DCGM_EXPORTER_INTERVAL", to: toInterval},
-	{name: "kubernetes", short: []string{"k"}, env: "DCGM_EXPORTER_KUBERNETES", boolean: true, usual: "true", to: when("false", "--no-compat.pods")},
+	{name: "kubernetes", short: []string{"k"}, env: "DCGM_EXPORTER_KUBERNETES", boolean: true, usual: "true", to: toPods},
 	{name: "kubernetes-enable-pod-labels", env: "DCGM_EXPORTER_KUBERNETES_ENABLE_POD_LABELS", boolean: true, usual: "false", to: toPodLabels},
-	{name: "kubernetes-enable-pod-uid", env: "DCGM_EXPORTER_KUBERNETES_ENABLE_POD_UID", boolean: true, usual: "false", to: when("true", "--kubernetes.pods", "--compat.pod-uid")},
+	{name: "kubernetes-enable-pod-uid", env: "DCGM_EXPORTER_KUBERNETES_ENABLE_POD_UID", boolean: true, usual: "false", to: sets(func(o *foreignOptions) *bool { return &o.podUID }, "--kubernetes.pods")},
 	{name: "kubernetes-gpu-id-type", env: "DCGM_EXPORTER_KUBERNETES_GPU_ID_TYPE", why: notNeeded + ": device ids of every form are recognised"},
 	{name: "kubernetes-pod-label-allowlist-regex", env: "DCGM_EXPORTER_KUBERNETES_POD_LABEL_ALLOWLIST_REGEX", to: toAllowed},
 	{name: "kubernetes-virtual-gpus", env: "KUBERNETES_VIRTUAL_GPUS", boolean: true, usual: "false", why: notNeeded + ": shared devices are recognised, and each pod gets the use of its own processes"},
 	{name: "kubernetes-enable-dra", env: "KUBERNETES_ENABLE_DRA", boolean: true, usual: "false", to: when("true", "--kubernetes.pods", "--kubernetes.resource-slices")},
 	{name: "nvidia-resource-names", env: "NVIDIA_RESOURCE_NAMES", why: notNeeded + ": devices are recognised by their ids, independent of the resource name"},
 	{name: "pod-resources-kubelet-socket", env: "DCGM_POD_RESOURCES_KUBELET_SOCKET", to: as("--podresources.socket")},
-	{name: "use-old-namespace", short: []string{"o"}, env: "DCGM_EXPORTER_USE_OLD_NAMESPACE", boolean: true, usual: "false", to: when("true", "--compat.old-label-names")},
+	{name: "use-old-namespace", short: []string{"o"}, env: "DCGM_EXPORTER_USE_OLD_NAMESPACE", boolean: true, usual: "false", to: sets(func(o *foreignOptions) *bool { return &o.oldNames })},
 	{name: "configmap-data", short: []string{"m"}, env: "DCGM_EXPORTER_CONFIGMAP_DATA", usual: "none", why: "ConfigMaps are not read; mount it and set --dcgm.fields, which is reloaded when the file changes"},
 	{name: "remote-hostengine-info", short: []string{"r"}, env: "DCGM_REMOTE_HOSTENGINE_INFO", to: as("--dcgm.address")},
 	{name: "devices", short: []string{"d"}, env: "DCGM_EXPORTER_DEVICES_STR", usual: "f", why: allShown},
 	{name: "switch-devices", short: []string{"s"}, env: "DCGM_EXPORTER_OTHER_DEVICES_STR", usual: "f", why: allShown},
 	{name: "cpu-devices", short: []string{"p"}, env: "DCGM_EXPORTER_CPU_DEVICES_STR", usual: "f", why: allShown},
 	{name: "no-hostname", short: []string{"n"}, env: "DCGM_EXPORTER_NO_HOSTNAME", boolean: true, usual: "false", to: when("true", "--compat.hostname-label=none")},
-	{name: "replace-blanks-in-model-name", short: []string{"rbmn"}, env: "DCGM_EXPORTER_REPLACE_BLANKS_IN_MODEL_NAME", boolean: true, usual: "false", to: when("true", "--compat.model-dashes")},
+	{name: "replace-blanks-in-model-name", short: []string{"rbmn"}, env: "DCGM_EXPORTER_REPLACE_BLANKS_IN_MODEL_NAME", boolean: true, usual: "false", to: sets(func(o *foreignOptions) *bool { return &o.dashes })},
 	{name: "fake-gpus", env: "DCGM_EXPORTER_USE_FAKE_GPUS", boolean: true, usual: "false", why: "fake GPUs are not supported"},
 	{name: "web-config-file", env: "DCGM_EXPORTER_WEB_CONFIG_FILE", to: as("--web.config.file")},
 	{name: "web-systemd-socket", env: "DCGM_EXPORTER_SYSTEMD_SOCKET", boolean: true, usual: "false", to: when("true", "--web.systemd-socket")},
@@ -76,7 +87,7 @@ var foreignFlags = []foreignFlag{
 	{name: "dcgm-log-level", env: "DCGM_EXPORTER_DCGM_LOG_LEVEL", usual: "NONE", why: "DCGM's own log is the host engine's"},
 	{name: "debug", env: "DCGM_EXPORTER_DEBUG", boolean: true, usual: "false", to: when("true", "--log.level=debug")},
 	{name: "log-format", env: "DCGM_EXPORTER_LOG_FORMAT", usual: "text", to: toLogFormat},
-	{name: "hpc-job-mapping-dir", env: "DCGM_HPC_JOB_MAPPING_DIR", to: as("--compat.hpc-jobs")},
+	{name: "hpc-job-mapping-dir", env: "DCGM_HPC_JOB_MAPPING_DIR", to: toJobs},
 	{name: "dump-enabled", env: "DCGM_EXPORTER_DUMP_ENABLED", boolean: true, usual: "false", why: "/debug/state shows the state"},
 	{name: "dump-directory", env: "DCGM_EXPORTER_DUMP_DIRECTORY", why: "nothing is dumped"},
 	{name: "dump-retention", env: "DCGM_EXPORTER_DUMP_RETENTION", why: "nothing is dumped"},
@@ -117,6 +128,16 @@ func toInterval(_ *translation, value string) ([]string, error) {
 	return []string{fmt.Sprintf("--collect.interval=%dms", ms)}, nil
 }
 
+func toPods(c *translation, value string) ([]string, error) {
+	c.options.noPods = value == "false"
+	return nil, nil
+}
+
+func toJobs(c *translation, value string) ([]string, error) {
+	c.options.jobs = value
+	return nil, nil
+}
+
 // toPodLabels adds all labels; toAllowed restricts them to an allow-list.
 func toPodLabels(c *translation, value string) ([]string, error) {
 	if value != "true" {
@@ -129,7 +150,7 @@ func toPodLabels(c *translation, value string) ([]string, error) {
 func toAllowed(c *translation, value string) ([]string, error) {
 	for _, re := range strings.Split(value, ",") {
 		if re = strings.TrimSpace(re); re != "" {
-			c.allowed = append(c.allowed, "--compat.pod-label="+re)
+			c.options.podLabels = append(c.options.podLabels, re)
 		}
 	}
 	return nil, nil

@@ -122,7 +122,7 @@ func workDCGM(args []string, emit func(collector.Event)) (collector.Source, erro
 
 // applyFields applies a counters file; nil means none. Rows that dcgm-exporter
 // computes have no DCGM field. The worker is restarted if its fields change.
-func (p *program) applyFields(c *counters.File) {
+func (p *sampling) applyFields(c *counters.File) {
 	var ids []uint16
 	if c != nil {
 		for _, r := range c.Rows {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -55,49 +54,11 @@ func fieldsConfig(t testing.TB) string {
 	return tempFile(t, "accel.yml", "sources: {dcgm: {fields: [DCGM_FI_DEV_GPU_TEMP, DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, DCGM_FI_DEV_NAME]}}\n")
 }
 
-// TestDCGMProfilingAuto checks that profiling counters of A100s, whose driver has
-// none, come from DCGM, on the devices that NVML reports. Those of H100s come
-// from the driver.
-func TestDCGMProfilingAuto(t *testing.T) {
-	t.Parallel()
-	t.Run("a100", func(t *testing.T) {
-		t.Parallel()
-		n := startDCGM(t, "a100", nil, "--dcgm.embedded")
-		gpu := device(t, n.until(dcgmUp, `^accel_power_watts\{device="GPU-`), "0")
-		n.until(`^accel_activity_ratio\{device="`+gpu+`",unit="tensor"\} 0\.[0-9]*[1-9]`, `^accel_sm_occupancy_ratio\{device="`+gpu+`"\}`,
-			`^accel_dcgm_profiling_up\{device="`+gpu+`",reason=""\} 1$`, `^accel_activity_ratio\{device="MIG-.*,parent="GPU-.*unit="sm"\}`)
-	})
-	t.Run("h100", func(t *testing.T) {
-		t.Parallel()
-		n := startDCGM(t, scenario, nil, "--dcgm.embedded", "--dcgm.health-interval=10s")
-		n.until(dcgmUp, `^accel_activity_ratio\{device="GPU-`, `^accel_dcgm_health\{`, `!^accel_dcgm_profiling_up`)
-	})
-}
-
-// TestDCGMPartitions checks that a MIG device that NVML and DCGM report is
-// exported once, by its NVML name, and that no series is duplicated.
-func TestDCGMPartitions(t *testing.T) {
-	t.Parallel()
-	n := startDCGM(t, scenario, nil, "--dcgm.embedded", "--dcgm.profiling=on")
-	page := n.until(`^accel_dcgm_profiling_up\{device="MIG-.*,reason=""\} 1`, `^accel_power_watts\{device="GPU-`)
-	if m := regexp.MustCompile(`(?m)^.*device="(MIG-GPU-|GPU-[^"]*/).*$`).FindString(page); m != "" {
-		t.Errorf("a MIG device is named by its GPU and position: %s", m)
-	}
-	seen := map[string]bool{}
-	for line := range strings.Lines(page) {
-		series, _, found := strings.Cut(line, "} ")
-		if found && strings.HasPrefix(line, "accel_") && seen[series] {
-			t.Errorf("duplicate series: %s", series)
-		}
-		seen[series] = true
-	}
-}
-
 // TestDCGMFails checks that a failure of DCGM removes only the gauges of DCGM.
 // The worker of NVML is not restarted, and counters are kept.
 func TestDCGMFails(t *testing.T) {
 	t.Parallel()
-	n := startDCGM(t, scenario, nil, "--dcgm.address=localhost:5555", "--collector.dcgm.timeout=1s", "--web.enable-release", "--config.file="+fieldsConfig(t))
+	n := startDCGM(t, scenario, nil, "--dcgm.address=localhost:5555", "--web.enable-release", configured(t, "sources: {dcgm: {timeout: 1s, fields: [DCGM_FI_DEV_GPU_TEMP, DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, DCGM_FI_DEV_NAME]}}"))
 	const temperature, energy = `^accel_dcgm_field_value\{.*GPU_TEMP_CELSIUS`, `^accel_dcgm_field_total\{.*ENERGY`
 	up := []string{dcgmUp, temperature, energy}
 	page := n.until(append(up, `^accel_power_watts\{device="GPU-`)...)

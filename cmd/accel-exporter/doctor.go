@@ -79,7 +79,7 @@ Exit status: 0 if nothing that is asked for is missing, 1 if something is, 2 if 
 		}
 		return err
 	}
-	e := &examination{flags: f}
+	e := &examination{flags: f, running: running != 0}
 	e.observe(ctx, running != 0, &d.Observed)
 	d.Findings = e.all()
 	for _, x := range d.Findings {
@@ -166,6 +166,8 @@ type examination struct {
 	config *configuration // nil if the configuration file is refused
 	state  observed
 	broken error // why the state is incomplete
+	// running: the flags are those of an exporter that runs here.
+	running bool
 	// network are the findings about addresses, which are examined meanwhile.
 	network chan []finding
 }
@@ -238,12 +240,10 @@ func (e *examination) sample(ctx context.Context) (any, error) {
 		without.api = false
 		allocs, _ = openPods(&without, f.sources.procfs, cfg.Allocation, log) // which cannot fail
 	}
-	p := sampling(&f, &cfg, allocs)
-	p.addSources()
-	defer p.begin()()
+	p := newSampling(&f.sampleFlags, &cfg, allocs, log)
 	waiting, done := context.WithTimeout(ctx, samplePatience)
 	defer done()
-	_, late := settled(waiting, p.sampler, allocs)
+	_, late := p.once(waiting)
 	return p.stateJSON(), errors.Join(err, late)
 }
 

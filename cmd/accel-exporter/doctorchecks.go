@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -27,8 +25,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/kernellog"
 	"github.com/accel-exporter/accel-exporter/collector/nvidia"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
-	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
 	"github.com/accel-exporter/accel-exporter/internal/identity"
+	"github.com/accel-exporter/accel-exporter/internal/status"
 	"github.com/accel-exporter/accel-exporter/podmap"
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
@@ -42,7 +40,7 @@ func (e *examination) all() []finding {
 	return slices.Concat(list,
 		e.driver(), e.amdgpu(), e.deviceFiles(), e.devices(), e.refusedCalls(), e.counters(),
 		[]finding{e.processes(), e.cgroups(), e.kubelet(), e.apiServer()},
-		<-e.network, e.directories(), e.baseline())
+		<-e.network, e.directories())
 }
 
 // lacking is the state of what is missing: a note where it is not asked for.
@@ -57,7 +55,7 @@ func (e *examination) commandLine() (list []finding) {
 	for _, w := range e.flags.warnings() {
 		list = append(list, finding{findingLacks, "flags", w, "every flag has an effect, and every path exists", "correct or remove the flag, or create the path"})
 	}
-	for _, ignored := range e.flags.compat.ignored {
+	for _, ignored := range e.flags.compat.foreign.ignored {
 		list = append(list, finding{findingNote, "flags", ignored, "", "remove it"})
 	}
 	if len(list) == 0 {
@@ -452,7 +450,7 @@ func (e *examination) ports(ctx context.Context) (list []finding) {
 		switch {
 		case err == nil:
 			l.Close()
-		case errors.Is(err, syscall.EADDRINUSE) && e.alive(ctx):
+		case errors.Is(err, syscall.EADDRINUSE) && e.running:
 			f.Found = a + " is that of the running exporter"
 		default:
 			f = finding{findingLacks, f.Check, err.Error(), "an address that is free", "--web.listen-address, or end the program that listens: ss -ltnp shows it"}
@@ -460,26 +458,6 @@ func (e *examination) ports(ctx context.Context) (list []finding) {
 		list = append(list, f)
 	}
 	return list
-}
-
-// alive reports whether an exporter answers where these flags would listen.
-func (e *examination) alive(ctx context.Context) bool {
-	if *e.flags.web.WebConfigFile != "" {
-		return true // it asks for a certificate or a password
-	}
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.local()+"/-/healthy", http.NoBody)
-	if err != nil {
-		return false
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return false
-	}
-	defer resp.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 100))
-	return strings.HasPrefix(string(text), "accel-exporter")
 }
 
 // directories reports whether the state can be written.
@@ -496,11 +474,4 @@ func (e *examination) directories() []finding {
 		return []finding{{findingLacks, "state", fmt.Sprintf("%s: %v", e.flags.stateDir, err), "a directory that this user may write to", "systemd: StateDirectory=accel-exporter. Kubernetes: stateDirectory of the chart, owned by the user of the container"}}
 	}
 	return []finding{{State: findingOK, Check: "state", Found: e.flags.stateDir + " can be written"}}
-}
-
-func (e *examination) baseline() []finding {
-	if e.flags.judges.baseline != "" {
-		return nil // one of the files
-	}
-	return []finding{{State: findingOff, Check: "baseline", Found: "--baseline.file is not set: accel-exporter baseline print writes one"}}
 }

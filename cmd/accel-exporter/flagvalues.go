@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,8 +19,11 @@ type duration time.Duration
 // Set implements kingpin.Value.
 func (d *duration) Set(s string) error {
 	v, err := strict.ParseDuration(s)
+	if err != nil {
+		return errors.New(strict.Durations + " is accepted")
+	}
 	*d = duration(v)
-	return err
+	return nil
 }
 
 // String implements kingpin.Value.
@@ -74,36 +75,13 @@ func given(app *kingpin.Application, args []string) map[string]string {
 	return values
 }
 
-var (
-	unknownFlag = regexp.MustCompile(`^unknown long flag '--(.*)'$`)
-	unexpected  = regexp.MustCompile(`^(?:unexpected|expected command but got) (?:argument )?["']?(.*?)["']?$`)
-	oneOf       = regexp.MustCompile(`(?i)one of:? \[?([^]']*?)\]?(?:, got .*)?$`)
-)
-
-// explain returns a mistake of the command line with the flag, its value, what is
-// accepted, and the flag or command that resembles an unknown one.
+// explain returns a mistake of the command line with the flag and its value.
 func explain(app *kingpin.Application, args []string, err error) error {
 	context, unparsed := app.ParseContext(args)
-	all := app.Model()
-	if m := unknownFlag.FindStringSubmatch(err.Error()); m != nil {
-		return fmt.Errorf("there is no flag --%s%s", m[1], didYouMean("--", m[1], longFlags(all, context)))
-	}
-	if m := unexpected.FindStringSubmatch(err.Error()); m != nil {
-		for _, f := range all.Flags {
-			if slices.Contains(args, "--"+f.Name+"="+m[1]) {
-				return fmt.Errorf("--%s is %q; --%[1]s and --no-%[1]s are accepted", f.Name, m[1])
-			}
-		}
-		names := commandNames()
-		for _, c := range all.Commands {
-			names = append(names, c.Name)
-		}
-		return fmt.Errorf("unexpected argument %q%s", m[1], didYouMean("", m[1], names))
-	}
 	if unparsed != nil {
 		return err
 	}
-	for _, e := range context.Elements {
+	for _, e := range context.Elements { // again, as repeatable flags have values by now
 		if flag, ok := e.Clause.(*kingpin.FlagClause); ok {
 			if l, ok := flag.Model().Value.(labels); ok {
 				clear(l)
@@ -116,45 +94,11 @@ func explain(app *kingpin.Application, args []string, err error) error {
 			continue
 		}
 		f := flag.Model()
-		refused := f.Value.Set(*e.Value)
-		if refused == nil {
-			continue
+		if refused := f.Value.Set(*e.Value); refused != nil {
+			return fmt.Errorf("--%s is %q; %w", f.Name, *e.Value, refused)
 		}
-		return fmt.Errorf("--%s is %q; %s", f.Name, *e.Value, accepted(f, refused))
 	}
 	return err
-}
-
-// accepted describes the values of a flag that refused one.
-func accepted(f *kingpin.FlagModel, refused error) string {
-	if v, ok := f.Value.(kingpin.Getter); ok {
-		switch v.Get().(type) {
-		case time.Duration:
-			return strict.Durations + " is accepted"
-		case int, uint16:
-			return "a whole number is accepted"
-		}
-	}
-	for _, text := range []string{refused.Error(), f.Help} {
-		if m := oneOf.FindStringSubmatch(text); m != nil {
-			return strings.Join(strings.FieldsFunc(m[1], func(r rune) bool { return r == ',' || r == ' ' }), ", ") + " are accepted"
-		}
-	}
-	return refused.Error()
-}
-
-func longFlags(app *kingpin.ApplicationModel, context *kingpin.ParseContext) []string {
-	flags := slices.Clone(app.Flags)
-	if context != nil && context.SelectedCommand != nil {
-		flags = append(flags, context.SelectedCommand.Model().Flags...)
-	}
-	var names []string
-	for _, f := range flags {
-		if names = append(names, f.Name); f.IsBoolFlag() {
-			names = append(names, "no-"+f.Name)
-		}
-	}
-	return names
 }
 
 func didYouMean(prefix, found string, names []string) string {

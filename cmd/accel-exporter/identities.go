@@ -25,6 +25,9 @@ type identities struct {
 	failed  bool
 }
 
+// writePatience bounds the last write when the exporter ends.
+const writePatience = time.Second
+
 // writeInterval is the minimum time between two writes of the file.
 const writeInterval = 10 * time.Second
 
@@ -73,7 +76,7 @@ func (ids *identities) flush() {
 		return
 	}
 	end := make(chan struct{})
-	time.AfterFunc(flushPatience, func() { close(end) })
+	time.AfterFunc(writePatience, func() { close(end) })
 	if _, done := ids.writer.Await(end); done || !ids.writer.Busy {
 		ids.content = ids.store.Encode()
 		ids.writer.Start(time.Now())

@@ -40,7 +40,7 @@ func TestRestartWithLostGPU(t *testing.T) {
 				flags = append(flags, "--path.state="+t.TempDir())
 			}
 			if c.reason == "stuck" {
-				flags = append(flags, "--collector.nvidia.timeout=2s")
+				flags = append(flags, configured(t, "sources: {nvidia: {timeout: 2s}}"))
 			}
 			before := startOn(t, state, flags...)
 			page := before.until(`^accel_allocation_info\{.*pod="chat-0"`, `^accel_device_info\{.*index="3"`, `^accel_source_up\{reason="",source="pcie"\} 1$`)

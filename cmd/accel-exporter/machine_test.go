@@ -171,8 +171,8 @@ func TestExpectations(t *testing.T) {
 			if where == "radeon" { // a workstation
 				begin = start
 			}
-			n := begin(t, where, nil, "--podresources.interval=1s", "--collector.nvidia.timeout=2s",
-				configured(t, "sources:", "  nvidia: {slow_interval: 1s}"))
+			n := begin(t, where, nil, "--podresources.interval=1s",
+				configured(t, "sources:", "  nvidia: {slow_interval: 1s, timeout: 2s}"))
 			source := "nvidia"
 			if strings.HasSuffix(name, " amd") {
 				source = "amd"

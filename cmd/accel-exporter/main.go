@@ -17,17 +17,12 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-
-	"github.com/alecthomas/kingpin/v2"
 )
 
 func main() {
 	if len(os.Args) > 2 && os.Args[1] == "worker" {
 		os.Exit(exitCode(work(os.Args[2], os.Args[3:])))
 	}
-	kingpin.ManPageTemplate, kingpin.ZshCompletionTemplate = manPage, zshCompletion
-	// A log pipe without a reader must not end the exporter.
-	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()

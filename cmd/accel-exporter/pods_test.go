@@ -52,12 +52,6 @@ func (h podDevice) has(family, v string) string {
 	return fmt.Sprintf(`^accel_allocation_%s\{.*device="%s",.*namespace="%s",.*pod="%s",.*\} %s$`, family, h.device, namespace, pod, v)
 }
 
-// some matches any value but 0, share a value from 0.01 to 1.
-const (
-	some  = `[0-9.e+]*[1-9][0-9.e+]*`
-	share = `(0\.(0[1-9]|[1-9])\d*|1)`
-)
-
 // allocationsOf returns the allocations of the scenario h100-8.
 func allocationsOf(t testing.TB, page string) map[string]podDevice {
 	t.Helper()
@@ -71,50 +65,6 @@ func allocationsOf(t testing.TB, page string) map[string]podDevice {
 		"unused": {`MIG-[^"]+`, "notebooks/jupyter-small-0"},
 		"free":   {device(t, page, "7"), ".*"},
 	}
-}
-
-// TestHolders checks the usage by pod of a whole GPU, of a MIG device from a
-// device plugin and from a claim, and of a GPU that two pods share.
-func TestHolders(t *testing.T) {
-	t.Parallel()
-	n := startPods(t, scenario, nil)
-	page := n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`)
-	of := allocationsOf(t, page)
-	page = n.until(
-		of["whole"].has("info", "1"), of["whole"].has("utilization_ratio", share), of["whole"].has("memory_used_bytes", `7\.516192768e\+10`), of["whole"].has("power_watts", some),
-		of["mig"].has("info", "1"), of["mig"].has("utilization_ratio", share), of["mig"].has("memory_used_bytes", `3\.221225472e\+10`), "!"+of["mig"].has("power_watts", ".*"),
-		of["claim"].has("info", "1"), of["claim"].has("utilization_ratio", share), of["claim"].has("memory_used_bytes", `2\.147483648e\+09`),
-		of["shared"].has("info", "1"), of["shared"].has("utilization_ratio", share), of["shared"].has("memory_used_bytes", `1\.7179869184e\+10`), "!"+of["shared"].has("power_watts", ".*"),
-		of["sharer"].has("info", "1"), of["sharer"].has("utilization_ratio", share), of["sharer"].has("memory_used_bytes", `4\.294967296e\+09`),
-		of["idle"].has("memory_used_bytes", `1\.2884901888e\+10`), of["idle"].has("utilization_ratio", "0"), "!"+of["free"].has("info", ".*"),
-		`^accel_device_holders\{device="`+of["shared"].device+`"\} 2$`, `^accel_device_holders\{device="`+of["free"].device+`"\} 0$`,
-		`!^accel_device_holders\{device="`+device(t, page, "4")+`"\}`, // which is partitioned
-		`^accel_podmap_allocations\{kind="listed"\} 11$`, `^accel_podmap_allocations\{kind="unresolved"\} 0$`,
-		`!^accel_unattributed_processes\{.*\} [1-9]`,
-	)
-	if a, b := value(t, page, series(of["shared"], "utilization_ratio")), value(t, page, series(of["sharer"], "utilization_ratio")); a <= b {
-		t.Errorf("utilization is %g for the pod with 70 %% of the work and %g for the other", a, b)
-	}
-}
-
-// series returns a pattern for value.
-func series(h podDevice, family string) string {
-	namespace, pod, _ := strings.Cut(h.pod, "/")
-	return fmt.Sprintf(`accel_allocation_%s\{.*device="%s",.*namespace="%s",.*pod="%s",.*\}`, family, h.device, namespace, pod)
-}
-
-// TestIdle checks that only idle pods have idle time and its cost, and that idleness
-// ends when the pod becomes active.
-func TestIdle(t *testing.T) {
-	t.Parallel()
-	n := startPods(t, scenario, nil, often, configured(t, "allocation:", "  idle: {grace: 0s}", "  currency: EUR", "  prices: [{per_hour: 3600}]"))
-	of := allocationsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))
-	idle := of["idle"]
-	n.until(idle.has("idle_seconds", some), idle.has("idle_seconds_total", some), idle.has("idle_cost_total", some), idle.has("idle_since_timestamp_seconds", some),
-		of["unused"].has("idle_seconds", some), "!"+of["unused"].has("last_activity_timestamp_seconds", ".*"))
-	n.until(of["whole"].has("idle_seconds", "0"), of["whole"].has("idle_seconds_total", "0"), of["whole"].has("idle_cost_total", "0"), of["whole"].has("last_activity_timestamp_seconds", some))
-	n.sim("inject", "process-start", "57001", "6", "--pod=jupyter-large-0", "--load=0.8")
-	n.until(idle.has("idle_seconds", "0"), "!"+idle.has("idle_since_timestamp_seconds", ".*"), idle.has("last_activity_timestamp_seconds", some), idle.has("idle_seconds_total", some))
 }
 
 // TestUnattributedProcesses checks that processes that use a device without an

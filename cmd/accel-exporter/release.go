@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,7 +34,7 @@ type releases struct {
 
 // release releases a source for an origin, for d or, if d is 0, until it is
 // attached. It returns once every handle is closed.
-func (p *program) release(name, origin string, d time.Duration) error {
+func (p *sampling) release(name, origin string, d time.Duration) error {
 	var until time.Time
 	if d > 0 {
 		until = time.Now().Add(d)
@@ -57,7 +54,7 @@ func (p *program) release(name, origin string, d time.Duration) error {
 
 // attach ends the release of an origin. It returns the other origin that still
 // releases the source, or "".
-func (p *program) attach(name, origin string) (string, error) {
+func (p *sampling) attach(name, origin string) (string, error) {
 	p.releases.mu.Lock()
 	defer p.releases.mu.Unlock()
 	delete(p.releases.ends[name], origin)
@@ -70,7 +67,7 @@ func (p *program) attach(name, origin string) (string, error) {
 
 // enforce releases or attaches the worker of a source. The caller has locked
 // p.releases.mu.
-func (p *program) enforce(name string) error {
+func (p *sampling) enforce(name string) error {
 	defer p.sampler.Wake(name)
 	ends, now := p.releases.ends[name], time.Now()
 	var last time.Duration
@@ -91,75 +88,19 @@ func (p *program) enforce(name string) error {
 	return p.workers[name].Release(last)
 }
 
-func (p *program) postRelease(w http.ResponseWriter, r *http.Request) {
-	name, ok := p.releasable(w, r)
-	if !ok {
-		return
-	}
-	var d time.Duration
-	if s := r.URL.Query().Get("for"); s != "" {
-		var err error
-		if d, err = strict.ParseDuration(s); err != nil || d <= 0 {
-			http.Error(w, fmt.Sprintf("for is %q; a duration such as 10m is accepted", s), http.StatusBadRequest)
-			return
-		}
-	}
-	if err := p.release(name, byRequest, d); err != nil {
-		p.log.Error("Release is not complete", "collector", name, "err", err)
-		http.Error(w, err.Error(), http.StatusGatewayTimeout)
-		return
-	}
-	p.log.Info("Source released on request", "collector", name, "for", d)
-	fmt.Fprintf(w, "%s released\n", name)
-}
-
-func (p *program) postAttach(w http.ResponseWriter, r *http.Request) {
-	name, ok := p.releasable(w, r)
-	if !ok {
-		return
-	}
-	other, err := p.attach(name, byRequest)
-	switch {
-	case err != nil:
-		http.Error(w, err.Error(), http.StatusGatewayTimeout)
-	case other != "":
-		http.Error(w, fmt.Sprintf("%s is still released by %s", name, other), http.StatusConflict)
-	default:
-		p.log.Info("Source attached on request", "collector", name)
-		fmt.Fprintf(w, "%s attached\n", name)
-	}
-}
-
-// releasable returns the source that a request names. If it returns false, it
-// has answered the request with an error.
-func (p *program) releasable(w http.ResponseWriter, r *http.Request) (string, bool) {
-	if !p.flags.release {
-		http.Error(w, "release over HTTP is off; start with --web.enable-release, or use --release.directory", http.StatusForbidden)
-		return "", false
-	}
-	name := r.URL.Query().Get("source")
-	_, ok := p.workers[name]
-	if !ok {
-		http.Error(w, fmt.Sprintf("source is %q; accepted: %s", name, strings.Join(slices.Sorted(maps.Keys(p.workers)), ", ")), http.StatusBadRequest)
-	}
-	return name, ok
-}
-
 // releasePoll is the interval at which the release directory is read.
 const releasePoll = 500 * time.Millisecond
 
 // watchReleases releases the sources that have a file in the release directory.
 // Write permission on the directory is the authorization.
-func (p *program) watchReleases(ctx context.Context) {
+func (p *sampling) watchReleases(ctx context.Context) {
 	seen := map[string]fileRelease{}
-	strange := map[string]bool{}
 	tick := time.NewTicker(releasePoll)
 	defer tick.Stop()
 	for {
 		for name := range p.workers {
 			seen[name] = p.followFile(name, seen[name])
 		}
-		p.warnStrangers(strange)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -167,26 +108,6 @@ func (p *program) watchReleases(ctx context.Context) {
 		}
 	}
 }
-
-// warnStrangers warns once of each file that is not named after a source.
-func (p *program) warnStrangers(warned map[string]bool) {
-	entries, err := os.ReadDir(p.flags.releaseDir)
-	if err != nil || len(warned)+len(entries) > maxStrangers {
-		return
-	}
-	for _, e := range entries {
-		name := e.Name()
-		if p.workers[name] != nil || warned[name] || strings.HasPrefix(name, ".") {
-			continue
-		}
-		warned[name] = true
-		sources := slices.Sorted(maps.Keys(p.workers))
-		p.log.Warn("File in the release directory releases nothing: no source with handles has this name"+didYouMean("", name, sources), "file", filepath.Join(p.flags.releaseDir, name), "sources", strings.Join(sources, ", "))
-	}
-}
-
-// maxStrangers bounds the names that are kept: others may write to the directory.
-const maxStrangers = 100
 
 // fileRelease is the state of a release file.
 type fileRelease struct {
@@ -197,7 +118,7 @@ type fileRelease struct {
 
 // followFile applies changes of a source's release file since the state seen,
 // and returns the new state.
-func (p *program) followFile(name string, seen fileRelease) fileRelease {
+func (p *sampling) followFile(name string, seen fileRelease) fileRelease {
 	now, err := readRelease(p.flags.releaseDir, name)
 	switch {
 	case now.unread:

@@ -1,40 +1,24 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	stdlog "log"
-	"log/slog"
-	"net"
-	"net/http"
-	"slices"
+	"os/signal"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
+	"syscall"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
 	"github.com/prometheus/common/promslog"
 	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
 
-	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/config"
-	"github.com/accel-exporter/accel-exporter/internal/exposition"
-	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
+	"github.com/accel-exporter/accel-exporter/internal/status"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 	"github.com/accel-exporter/accel-exporter/internal/trace"
 )
-
-// shutdownPatience bounds the scrapes in progress when the exporter stops.
-const shutdownPatience = 3 * time.Second
 
 // run runs the exporter until ctx is done or an error prevents it. Tests call it
 // like main.
@@ -47,9 +31,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return check(f, stdout, stderr)
 	}
 	tune(2) // a scrape and a sample at the same time
-	lines := newLogQueue(f.log.Writer)
-	defer lines.flush(flushPatience)
-	f.log.Writer = lines
+	// A log pipe without a reader must not end the exporter.
+	signal.Ignore(syscall.SIGPIPE)
 	log := promslog.New(f.log)
 	log.Info("Starting accel-exporter", "version", version.Info(), "build", version.BuildContext())
 	for _, w := range f.warnings() {
@@ -58,10 +41,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 	file, cfg, err := openConfig(f)
 	if err != nil {
-		return printConfigError(lines, err)
+		return printConfigError(stderr, err)
 	}
 	if err := checkWebConfig(*f.web.WebConfigFile); err != nil {
-		return printConfigError(lines, err)
+		return printConfigError(stderr, err)
 	}
 	allocs, err := openPods(&f.pods, f.sources.procfs, cfg.Allocation, log)
 	if err != nil {
@@ -69,11 +52,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	j, err := openJudges(&f.judges, f.sources.procfs, allocs.judge)
 	if err != nil {
-		return printConfigError(lines, err)
+		return printConfigError(stderr, err)
 	}
-	fields, err := openFields(&f.compat, log)
+	fields, err := openFields(&f.compat, f.pods.nodeOrHost(), log)
 	if err != nil {
-		return printConfigError(lines, err)
+		return printConfigError(stderr, err)
 	}
 	sender, err := openTraces(f, log)
 	if err != nil {
@@ -83,21 +66,49 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	p := newProgram(f, cfg.Config, allocs, j, fields, log)
-	p.registry.MustRegister(lines.counter())
-	if p.alerts, err = openAlerts(f, cfg.alertmanager, p.exporter.Read, log); err != nil {
+	node := newSampling(&f.sampleFlags, cfg.Config, allocs, log)
+	j.add(node.sampler)
+	serve := newServing(&f.webFlags, node, fields)
+	node.applyFields(fields.counters.Load())
+	fields.changed = func() {
+		serve.show()
+		node.applyFields(fields.counters.Load())
+	}
+	if serve.alerts, err = openAlerts(f, cfg.alertmanager, serve.exporter.Read, log); err != nil {
 		return printConfigError(stderr, err)
 	}
+	var traces *trace.Follower
 	if sender != nil {
-		p.traces = followTraces(sender, f, allocs, p.sampler)
-		p.registry.MustRegister(p.traces)
+		traces = followTraces(sender, f, allocs, node.sampler)
+		serve.registry.MustRegister(traces)
 	}
-	p.names = names
-	p.page = p.newStatusPage()
-	p.addSources() // last, because sources start goroutines
-	names.recall(p.sampler)
-	p.watch(file, j)
-	return p.serve(ctx)
+	serve.page = serve.newStatusPage(func() *status.Settings {
+		return &status.Settings{Flags: flagValues(f.all), Config: configText(node.config.Load())}
+	})
+	node.addSources() // last, because sources start goroutines
+	names.recall(node.sampler)
+	serve.watch(file, f, j)
+
+	// The loops of the exporter end with ctx, or when the listener fails.
+	ctx, cancel := context.WithCancel(ctx)
+	var loops sync.WaitGroup
+	loops.Go(func() { node.run(ctx) })
+	if serve.alerts != nil {
+		loops.Go(func() { serve.alerts.run(ctx, node.sampler) })
+	}
+	if traces != nil {
+		loops.Go(func() { traces.Run(ctx) })
+	}
+	loops.Go(func() { names.run(ctx, node.sampler, allocs) })
+	loops.Go(func() { serve.reload.run(ctx) })
+	if f.compat.foreign.jobs != "" {
+		loops.Go(func() { fields.followJobs(ctx) })
+	}
+	err = serve.run(ctx)
+	cancel()
+	loops.Wait()
+	log.Info("Stopped")
+	return err
 }
 
 // checkedFile is a file that --config.check reads.
@@ -124,6 +135,17 @@ func checkedFiles(f *flags) []checkedFile {
 		{"--otlp.ca-file", f.traces.caFile, checkCAs},
 		{"--web.config.file", *f.web.WebConfigFile, checkWebConfig},
 	}
+}
+
+// checkWebConfig reports a mistake in the file of --web.config.file.
+func checkWebConfig(path string) error {
+	if path == "" {
+		return nil
+	}
+	if err := web.Validate(path); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 // check is --config.check: it prints every mistake in every file.
@@ -159,58 +181,11 @@ func check(f *flags, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// program is a running exporter.
-type program struct {
-	flags    *flags
-	log      *slog.Logger
-	sampler  *collector.Sampler
-	pods     *pods
-	names    *identities
-	alerts   *alerts         // nil if no rules are evaluated
-	traces   *trace.Follower // nil if no traces are sent
-	workers  map[string]*collector.Process
-	releases releases
-	states   atomic.Int32 // concurrent requests for the state
-	answers  struct{ state, series, allocations, rules answer }
-	reload   *reloader
-	config   atomic.Pointer[config.Config]
-	exporter *exposition.Exporter
-	registry *prometheus.Registry
-	fields   *dcgmFields
-	page     *status.Page
-	showing  sync.Mutex
-}
-
-func newProgram(f *flags, cfg *config.Config, allocs *pods, j *judges, fields *dcgmFields, log *slog.Logger) *program {
-	p := &program{flags: f, log: log, pods: allocs, fields: fields, workers: map[string]*collector.Process{}, registry: prometheus.NewRegistry()}
-	p.config.Store(cfg)
-	p.sampler = collector.NewSampler(settings(f, cfg))
-	j.add(p.sampler)
-	p.registry.MustRegister(
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		versioncollector.NewCollector("accel_exporter"),
-	)
-	p.exporter = exposition.New(p.sampler.Latest, p.registry, exposition.Options{
-		MaxInFlight:  f.maxRequests,
-		WriteTimeout: 30 * time.Second,
-		Log:          log,
-		Registry:     p.registry,
-	})
-	p.show()
-	p.applyFields(p.fields.counters.Load())
-	p.fields.changed = func() {
-		p.show()
-		p.applyFields(p.fields.counters.Load())
-	}
-	return p
-}
-
 // watch registers the files that are reloaded when they change.
-func (p *program) watch(file *strict.File, j *judges) {
+func (p *serving) watch(file *strict.File, f *flags, j *judges) {
 	inputs := j.inputs
 	if file != nil {
-		inputs = append(inputs, configInput(file, p.flags, p.prepare))
+		inputs = append(inputs, configInput(file, f, p.prepare))
 	}
 	if p.fields.input != nil {
 		inputs = append(inputs, p.fields.input)
@@ -222,173 +197,25 @@ func (p *program) watch(file *strict.File, j *judges) {
 		}
 	}
 	// Without Wake, a new file would apply only with the next Snapshot.
-	p.reload = newReloader(inputs, func() { p.sampler.Wake("") }, p.log)
+	p.reload = newReloader(inputs, func() { p.node.sampler.Wake("") }, p.log)
 	p.registry.MustRegister(p.reload)
-}
-
-// settings returns the settings of the Sampler, from the configuration file or
-// else from flags.
-func settings(f *flags, cfg *config.Config) collector.Settings {
-	s := collector.DefaultSettings()
-	s.Interval = f.interval
-	if cfg.Collect.Interval > 0 {
-		s.Interval = cfg.Collect.Interval
-	}
-	s.ForgetAfter = cfg.Devices.ForgetAfter
-	s.XidBaseline = cfg.Xid.BaselineExtra
-	s.Timeout = map[string]time.Duration{}
-	for _, spec := range specs {
-		s.Timeout[spec.name] = *f.sources.timeout[spec.name]
-		if t := spec.timeout(cfg); t > 0 {
-			s.Timeout[spec.name] = t
-		}
-	}
-	return s
-}
-
-// show applies the current settings to the page. The last call wins.
-func (p *program) show() {
-	p.showing.Lock()
-	defer p.showing.Unlock()
-	p.exporter.Apply(served(p.flags, p.config.Load(), p.fields))
-}
-
-// detail returns the level of detail, from the configuration file or else from the
-// flag.
-func detail(f *flags, cfg *config.Config) string { return cmp.Or(cfg.Metrics.Detail, f.detail) }
-
-// served returns the settings of the page.
-func served(f *flags, cfg *config.Config, fields *dcgmFields) exposition.Settings {
-	dropped := cfg.Dropped()
-	drop := func(family string) bool {
-		_, found := slices.BinarySearch(dropped, family)
-		return found
-	}
-	return exposition.Settings{
-		MaxSeries: cfg.Metrics.MaxSeries,
-		Drop:      drop,
-		Standard:  detail(f, cfg) == standardDetail,
-		View:      fields.page(),
-	}
 }
 
 // prepare checks files that a configuration refers to, and returns the function
 // that applies it.
-func (p *program) prepare(cfg *configuration) (apply func(), err error) {
+func (p *serving) prepare(cfg *configuration) (apply func(), err error) {
+	notify := func() {}
 	if p.alerts == nil {
-		if _, err := newNotifier(cfg.alertmanager, nil); err != nil {
-			return nil, err
-		}
-		return func() { p.apply(cfg.Config) }, nil
+		_, err = newNotifier(cfg.alertmanager, nil)
+	} else if notify, err = p.alerts.notifier.Prepare(cfg.alertmanager); err != nil {
+		err = fmt.Errorf("alertmanager: %w", err)
 	}
-	notify, err := p.alerts.notifier.Prepare(cfg.alertmanager)
 	if err != nil {
-		return nil, fmt.Errorf("alertmanager: %w", err)
+		return nil, err
 	}
-	return func() { p.apply(cfg.Config); notify() }, nil
-}
-
-// apply applies a new configuration. Workers whose arguments change are
-// restarted.
-func (p *program) apply(cfg *config.Config) {
-	before := p.config.Swap(cfg)
-	p.show()
-	p.pods.judge.Apply(cfg.Allocation)
-	p.sampler.Apply(settings(p.flags, cfg))
-	for _, spec := range specs {
-		w := p.workers[spec.name]
-		if w == nil || slices.Equal(spec.args(&p.flags.sources, before), spec.args(&p.flags.sources, cfg)) {
-			continue
-		}
-		p.restart(spec.name)
-	}
-}
-
-// restart restarts a worker whose arguments have changed.
-func (p *program) restart(name string) {
-	if err := p.workers[name].Restart(); err != nil {
-		p.log.Error("Worker keeps its previous settings: it could not be restarted", "collector", name, "err", err)
-	}
-	p.sampler.Wake(name)
-}
-
-// serve runs every loop until ctx is done or the listener fails.
-func (p *program) serve(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var open connections
-	var passwords guard
-	server := &http.Server{
-		Handler:           passwords.inside(p.handler()),
-		ConnState:         open.track,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          stdlog.New(&serverLog{log: p.log, lines: flood{log: p.log}}, "", 0),
-	}
-	server.BaseContext = func(net.Listener) context.Context {
-		passwords.wrap(server)
-		return ctx
-	}
-	var loops sync.WaitGroup
-	loops.Go(func() {
-		if err := p.sampler.Run(ctx); err != nil {
-			p.log.Error("Sampler ended with an error", "err", err)
-		}
-	})
-	loops.Go(func() { p.pods.run(ctx, func() { p.sampler.Wake("") }) })
-	if p.alerts != nil {
-		loops.Go(func() { p.alerts.run(ctx, p.sampler) })
-	}
-	if p.traces != nil {
-		loops.Go(func() { p.traces.Run(ctx) })
-	}
-	loops.Go(func() { p.logChanges(ctx) })
-	if p.flags.statusPage {
-		loops.Go(func() { p.page.Run(ctx) })
-	}
-	loops.Go(func() { p.names.run(ctx, p.sampler, p.pods) })
-	loops.Go(func() { p.reload.run(ctx) })
-	if p.flags.compat.jobs != "" {
-		loops.Go(func() { p.fields.followJobs(ctx) })
-	}
-	if p.flags.releaseDir != "" {
-		loops.Go(func() { p.watchReleases(ctx) })
-	}
-	loops.Go(func() {
-		<-ctx.Done()
-		stop, done := context.WithTimeout(context.Background(), shutdownPatience)
-		defer done()
-		if server.Shutdown(stop) != nil {
-			server.Close()
-		}
-	})
-	p.announce()
-	err := web.ListenAndServe(server, p.flags.web, p.log)
-	if errors.Is(err, http.ErrServerClosed) {
-		err = nil
-	}
-	cancel()
-	loops.Wait()
-	p.log.Info("Stopped")
-	return err
-}
-
-// announce logs the address of the page.
-func (p *program) announce() {
-	scheme := "http"
-	if *p.flags.web.WebConfigFile != "" {
-		scheme = "http(s)"
-	}
-	for _, a := range *p.flags.web.WebListenAddresses {
-		host, port, err := net.SplitHostPort(a)
-		if err != nil || strings.Contains(a, "://") {
-			continue // a socket, or an error that the listener reports
-		}
-		if host == "" {
-			host = "localhost"
-		}
-		p.log.Info("Serving metrics", "url", fmt.Sprintf("%s://%s%s", scheme, net.JoinHostPort(host, port), p.flags.telemetryPath))
-	}
+	return func() {
+		p.node.apply(cfg.Config)
+		p.show()
+		notify()
+	}, nil
 }

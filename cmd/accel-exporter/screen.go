@@ -2,34 +2,28 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
+	"github.com/accel-exporter/accel-exporter/internal/status"
 )
 
 // viewFlags are how a command shows what it got from an exporter.
 type viewFlags struct {
-	json, watch bool
-	color       string
-	interval    time.Duration
+	json  bool
+	color string
 }
 
 func (f *viewFlags) add(app flagged) {
 	app.Flag("json", "Print the answer as JSON.").BoolVar(&f.json)
-	app.Flag("watch", "Print it again every --interval, until Ctrl-C.").BoolVar(&f.watch)
-	app.Flag("interval", "Time between two prints of --watch.").Default("2s").DurationVar(&f.interval)
 	app.Flag("color", "Use colours: auto (on a terminal, unless NO_COLOR is set), always or never.").Default("auto").EnumVar(&f.color, "auto", "always", "never")
 }
 
@@ -37,60 +31,34 @@ func (f *viewFlags) add(app flagged) {
 // in a file.
 type screen struct {
 	io.Writer
-	width, height int
-	color         bool
+	width int
+	color bool
 }
 
 func (f *viewFlags) screen(out io.Writer) *screen {
 	s := &screen{Writer: out, color: f.color == "always"}
 	if file, ok := out.(*os.File); ok {
 		if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil {
-			s.width, s.height = max(int(size.Col), 40), int(size.Row)
+			s.width = max(int(size.Col), 40)
 			s.color = s.color || f.color == "auto" && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 		}
 	}
 	return s
 }
 
-// noMatch is an argument that matches nothing. With --watch, something may match later.
+// noMatch is an argument that matches nothing.
 type noMatch struct{ what, argument string }
 
 func (e noMatch) Error() string {
 	return fmt.Sprintf("no %s matches %q; without an argument, all are listed", e.what, e.argument)
 }
 
-// show prints what get returns, once or with --watch again and again.
-func show[T any](ctx context.Context, f *viewFlags, out io.Writer, get func(context.Context) (T, error), print func(*screen, T) error) error {
-	for first := true; ; first = false {
-		s := f.screen(out)
-		var frame bytes.Buffer
-		s.Writer = &frame
-		v, err := get(ctx)
-		switch {
-		case err != nil && first && !(f.watch && errors.As(err, new(noMatch))):
-			return err
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			fmt.Fprintln(s, clean(err.Error()))
-		case f.json:
-			if err := writeJSON(s, v); err != nil {
-				return err
-			}
-		default:
-			if err := print(s, v); err != nil {
-				return err
-			}
-		}
-		if err := s.flush(out, frame.String(), f.watch && s.height > 1, first); err != nil || !f.watch {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(f.interval):
-		}
+// show prints a value, as JSON if a flag asks for it.
+func show[T any](f *viewFlags, out io.Writer, v T, print func(*screen, T) error) error {
+	if f.json {
+		return writeJSON(out, v)
 	}
+	return print(f.screen(out), v)
 }
 
 // writeJSON writes a value as JSON for people and programs.
@@ -99,23 +67,6 @@ func writeJSON(w io.Writer, v any) error {
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
-}
-
-// flush writes a frame: in place of the previous one on a terminal.
-func (s *screen) flush(out io.Writer, frame string, inPlace, first bool) error {
-	if !inPlace {
-		if !first {
-			frame = "\n" + frame
-		}
-		_, err := io.WriteString(out, frame)
-		return err
-	}
-	lines := strings.Split(strings.TrimSuffix(frame, "\n"), "\n")
-	if most := s.height - 1; len(lines) > most {
-		lines = append(lines[:most-1], fmt.Sprintf("and %d more lines", len(lines)-most+1))
-	}
-	_, err := io.WriteString(out, "\x1b[H"+strings.Join(lines, "\x1b[K\n")+"\x1b[K\n\x1b[J")
-	return err
 }
 
 // Colours, as parameters of the terminal's SGR.
@@ -168,8 +119,10 @@ type table struct {
 }
 
 // row is a line of a table. Its note is the last column, or below on a screen that is
-// too narrow. Below are what is wrong, what to do, and the page below Docs.
+// too narrow. Below are what is wrong, what to do, and the page below Docs. The id is
+// what a frame selects by.
 type row struct {
+	id                 string
 	cells              []string
 	note               string
 	reasons, cure, doc string
@@ -186,7 +139,9 @@ func (t *table) print(s *screen) {
 	widths := make([]int, len(t.columns))
 	for _, row := range t.rows {
 		for i, c := range row.cells {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+			if c != unmeasured {
+				widths[i] = max(widths[i], utf8.RuneCountInString(c))
+			}
 		}
 	}
 	total := func(cut bool) (sum int) {
@@ -286,8 +241,37 @@ func (t *table) print(s *screen) {
 	if strings.Join(titles, "") != "" {
 		line(head, true)
 	}
+	lines, _ := s.Writer.(*frameLines)
 	for _, r := range t.rows {
+		if lines != nil {
+			lines.id = r.id
+		}
 		line(r, false)
+	}
+	if lines != nil {
+		lines.id = ""
+	}
+}
+
+// frameLines collects the lines of a frame, with the id of the row of each.
+type frameLines struct {
+	id    string
+	lines []string
+	ids   []string
+	part  []byte
+}
+
+// Write implements io.Writer.
+func (f *frameLines) Write(p []byte) (int, error) {
+	n := len(p)
+	for {
+		line, rest, found := bytes.Cut(p, []byte("\n"))
+		f.part = append(f.part, line...)
+		if !found {
+			return n, nil
+		}
+		f.lines, f.ids = append(f.lines, string(f.part)), append(f.ids, f.id)
+		f.part, p = f.part[:0], rest
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -22,13 +21,6 @@ type seriesJSON struct {
 	Families []exposition.Usage `json:"families"`
 }
 
-// debugSeries serves the number of series of each family.
-func (p *program) debugSeries(w http.ResponseWriter, _ *http.Request) {
-	p.sendState(w, &p.answers.series, func() any {
-		return seriesJSON{Detail: detail(p.flags, p.config.Load()), Families: p.exporter.Usage()}
-	})
-}
-
 // seriesCommand is `accel-exporter series`: what the page of a running exporter
 // costs a Prometheus, and what the settings would save.
 func seriesCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -41,22 +33,20 @@ func seriesCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
 		return err
 	}
-	return show(ctx, &view, stdout, func(ctx context.Context) (*seriesJSON, error) {
-		var answer seriesJSON
-		if err := ask.get(ctx, "/debug/series", "", &answer); err != nil {
-			return nil, err
-		}
-		answer.Families = slices.DeleteFunc(answer.Families, func(u exposition.Usage) bool {
-			return len(*what) > 0 && !slices.ContainsFunc(*what, func(w string) bool { return strings.HasPrefix(u.Family, w) })
-		})
-		if len(answer.Families) == 0 {
-			return nil, noMatch{"family", strings.Join(*what, " ")}
-		}
-		slices.SortStableFunc(answer.Families, func(x, y exposition.Usage) int {
-			return cmp.Or(cmp.Compare(y.Served, x.Served), cmp.Compare(y.Full, x.Full))
-		})
-		return &answer, nil
-	}, printSeries)
+	var answer seriesJSON
+	if err := ask.get(ctx, "/debug/series", "", &answer); err != nil {
+		return err
+	}
+	answer.Families = slices.DeleteFunc(answer.Families, func(u exposition.Usage) bool {
+		return len(*what) > 0 && !slices.ContainsFunc(*what, func(w string) bool { return strings.HasPrefix(u.Family, w) })
+	})
+	if len(answer.Families) == 0 {
+		return noMatch{"family", strings.Join(*what, " ")}
+	}
+	slices.SortStableFunc(answer.Families, func(x, y exposition.Usage) int {
+		return cmp.Or(cmp.Compare(y.Served, x.Served), cmp.Compare(y.Full, x.Full))
+	})
+	return show(&view, stdout, &answer, printSeries)
 }
 
 func printSeries(w *screen, a *seriesJSON) error {

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -27,7 +25,6 @@ const hostSysfs = "/sys"
 // sourceFlags are the flags of the sources.
 type sourceFlags struct {
 	enabled      map[string]*bool
-	timeout      map[string]*time.Duration
 	nvmlLibrary  string
 	callTimes    bool
 	sysfs        string
@@ -46,9 +43,9 @@ type sourceSpec struct {
 	help string
 	// covers are the devices that the source should find.
 	covers []collector.Cover
-	// patience is the default limit of a round, 5s if empty, and timeout the
-	// configured one, or 0.
-	patience string
+	// patience is the default limit of a round, defaultPatience if it is 0, and
+	// timeout the configured one, or 0.
+	patience time.Duration
 	timeout  func(*config.Config) time.Duration
 	// wanted reports whether the source is enabled; nil for one that always is.
 	wanted func(*sourceFlags) bool
@@ -65,6 +62,8 @@ type sourceSpec struct {
 	// kernel and links no native library. wake starts its next round at once.
 	open func(f *sourceFlags, emit func(collector.Event), wake func()) collector.Source
 }
+
+const defaultPatience = 5 * time.Second
 
 var specs = []sourceSpec{
 	{
@@ -91,7 +90,7 @@ var specs = []sourceSpec{
 		timeout: func(c *config.Config) time.Duration { return c.Sources.DCGM.Timeout },
 		wanted:  func(f *sourceFlags) bool { return f.dcgm.on() },
 		// The library waits 5 s for a host engine that does not answer.
-		patience: "10s",
+		patience: 10 * time.Second,
 		args:     dcgmArgs,
 		work:     workDCGM,
 		budget:   1 << 30, // an embedded host engine keeps samples
@@ -139,12 +138,9 @@ var specs = []sourceSpec{
 }
 
 func (f *sourceFlags) add(app *kingpin.Application) {
-	f.enabled, f.timeout = map[string]*bool{}, map[string]*time.Duration{}
+	f.enabled = map[string]*bool{}
 	for _, s := range specs {
 		f.enabled[s.name] = app.Flag("collector."+s.name, "Collect from "+s.help+".").Default("true").Bool()
-		timeout := new(time.Duration)
-		app.Flag("collector."+s.name+".timeout", "Time after which a round of the source "+s.name+" is stuck.").Default(cmp.Or(s.patience, "5s")).SetValue((*duration)(timeout))
-		f.timeout[s.name] = timeout
 	}
 	f.dcgm.add(app)
 	app.Flag("path.sysfs", "Where sysfs is mounted.").Default(hostSysfs).PlaceHolder("DIR").StringVar(&f.sysfs)
@@ -165,7 +161,6 @@ func (f *sourceFlags) check() error {
 	}
 	any := false
 	for _, spec := range specs {
-		errs = append(errs, within("collector."+spec.name+".timeout", *f.timeout[spec.name], 100*time.Millisecond, 5*time.Minute))
 		any = any || f.on(spec)
 	}
 	if !any {
@@ -178,42 +173,6 @@ func (f *sourceFlags) check() error {
 func (f *sourceFlags) on(spec sourceSpec) bool {
 	return *f.enabled[spec.name] && (spec.wanted == nil || spec.wanted(f))
 }
-
-// addSources adds every enabled source to the Sampler. The first registered
-// source of a device wins, per family.
-func (p *program) addSources() {
-	for _, spec := range specs {
-		if p.flags.sources.on(spec) {
-			p.sampler.Add(p.open(spec), spec.covers...)
-		}
-	}
-}
-
-// open returns the source of a spec. It does not start it.
-func (p *program) open(spec sourceSpec) collector.Source {
-	events := &eventLog{log: p.log}
-	emit := func(e collector.Event) {
-		p.sampler.Emit(e)
-		events.note(e)
-	}
-	if spec.open != nil {
-		return spec.open(&p.flags.sources, emit, func() { p.sampler.Wake(spec.name) })
-	}
-	w := collector.NewProcess(spec.name, func() *exec.Cmd {
-		args := append([]string{"worker", spec.name}, spec.args(&p.flags.sources, p.config.Load())...)
-		cmd := exec.Command(self, args...)
-		cmd.Args[0] = "accel-exporter"
-		cmd.Stderr = &lineLogger{log: p.log.With("collector", spec.name)}
-		return cmd
-	}, emit)
-	w.Budget = spec.budget
-	p.workers[spec.name] = w
-	return w
-}
-
-// self is the running executable, even after its file has been replaced: parent
-// and worker must be the same build.
-const self = "/proc/self/exe"
 
 // work is the main function of a worker: it serves one source on its pipes
 // until they close, and returns without calling the library, which may hang.

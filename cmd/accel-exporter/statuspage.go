@@ -8,29 +8,12 @@ import (
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
-	"github.com/prometheus/common/version"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/accel-exporter/accel-exporter/internal/config"
-	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
+	"github.com/accel-exporter/accel-exporter/internal/status"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
-
-// newStatusPage returns the status page.
-func (p *program) newStatusPage() *status.Page {
-	return status.New(status.Options{
-		Node:        p.flags.pods.nodeOrHost(),
-		Version:     "accel-exporter " + version.Info() + " " + version.BuildContext(),
-		Metrics:     strings.TrimPrefix(p.flags.telemetryPath, "/"),
-		Snapshot:    p.sampler.Latest,
-		Allocations: p.pods.state,
-		Alerts:      func() *status.Alerts { return p.alerts.status() },
-		Settings: func() *status.Settings {
-			return &status.Settings{Flags: flagValues(p.flags.all), Config: configText(p.config.Load())}
-		},
-		Log: p.log,
-	})
-}
 
 // status returns what the status page shows of the rules, nil without rules.
 func (a *alerts) status() *status.Alerts {

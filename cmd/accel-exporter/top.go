@@ -8,84 +8,61 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
-	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/gdamore/tcell/v3"
 	"github.com/gdamore/tcell/v3/color"
 
-	"github.com/accel-exporter/accel-exporter/internal/config"
-	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
+	"github.com/accel-exporter/accel-exporter/internal/status"
 )
 
-// topCommand is `accel-exporter top`: a live view of a node on a terminal, from a
-// running exporter, else from samples of its own.
+// topCommand is `accel-exporter top`: the frame of who, live on a terminal.
 func topCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var ask askFlags
-	f := &flags{interval: time.Second}
-	app := kingpin.New("accel-exporter top", "Shows the devices of a node on a terminal: state, use, holders, alerts and what to do; ? lists the keys. It reads a running exporter. Where --url is not given and no exporter runs, it samples this machine itself; the other flags are for that.")
+	app := kingpin.New("accel-exporter top", "Shows the devices of a running exporter live on a terminal: what who prints, and all about one device, alerts and events; ? lists the keys.")
 	ask.add(app)
 	interval := app.Flag("interval", "Time between two updates.").Default("2s").Duration()
-	local := app.Flag("local", "Sample this machine, also where an exporter runs.").Bool()
-	f.sources.add(app)
-	f.pods.add(app)
-	f.judges.add(app)
 	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
 		return err
 	}
 	s := (&viewFlags{color: "auto"}).screen(stdout)
 	tty, err := tcell.NewStdIoTty()
 	if err != nil || s.width == 0 || os.Getenv("TERM") == "dumb" {
-		return errors.New("top needs a terminal on standard input and output; accel-exporter who prints the devices, and with --json for programs")
+		return errors.New("top needs a terminal on standard input and output; accel-exporter who prints the same once, and with --json for programs")
 	}
-	m := newTopView(ask.url, ask.local())
-	get := func(ctx context.Context, device string) (*status.View, error) {
-		v := &status.View{}
-		return v, ask.get(ctx, "/debug/status", "device="+url.QueryEscape(device), v)
+	first, err := ask.getStatus(ctx, "")
+	if err != nil {
+		return err
 	}
-	if !*local {
-		var asked *status.View
-		_, chosen := given(app, args)["url"]
-		asked, err = get(ctx, "")
-		if *local = errors.Is(err, syscall.ECONNREFUSED) && !chosen; err != nil && !*local {
-			return err
-		}
-		m.update(asked, err)
-	}
-	if *local {
-		p, err := sampleForTop(f)
-		if err != nil {
-			return err
-		}
-		defer p.begin()()
-		m = newTopView("this machine, sampled by top", true)
-		get = func(_ context.Context, device string) (*status.View, error) { return p.page.View(device), nil }
-	}
-	return m.run(ctx, tty, s.color, *interval, get)
+	m := newTopView(ask.url, ask.local(), s.color)
+	m.update(first, nil)
+	return m.run(ctx, tty, *interval, ask.getStatus)
 }
 
-// sampleForTop returns a program that samples this machine for the view.
-func sampleForTop(f *flags) (*program, error) {
-	if err := errors.Join(f.sources.check(), f.pods.check()); err != nil {
-		return nil, err
-	}
-	cfg := config.Default()
-	allocs, err := openPods(&f.pods, f.sources.procfs, cfg.Allocation, nil)
-	if err != nil {
-		return nil, err
-	}
-	j, err := openJudges(&f.judges, f.sources.procfs, allocs.judge)
-	if err != nil {
-		return nil, err
-	}
-	p := sampling(f, cfg, allocs)
-	allocs.log = p.log
-	j.add(p.sampler)
-	p.page = p.newStatusPage()
-	p.addSources()
-	return p, nil
+// topView is what the screen shows, and how.
+type topView struct {
+	frame
+	where  string      // the picture is from
+	color  bool        // use colours
+	wanted chan string // device to get the details of
+
+	changed time.Time // when the view came, or last changed
+	err     error     // of the latest request
+	failing time.Time // since when requests fail
+
+	shows, device string // a text in place of the devices; the device that it is about
+	selected      string // id
+	typing        bool   // the filter
+	top, visible  int    // first line that is visible, and the number of them
+}
+
+func newTopView(where string, local, color bool) *topView {
+	return &topView{frame: frame{local: local}, where: where, color: color, wanted: make(chan string, 1)}
 }
 
 // topAnswer is what a poll returned.
@@ -95,7 +72,7 @@ type topAnswer struct {
 }
 
 // run shows the view until it is quit or ctx is done.
-func (m *topView) run(ctx context.Context, tty tcell.Tty, colored bool, interval time.Duration, get func(ctx context.Context, device string) (*status.View, error)) error {
+func (m *topView) run(ctx context.Context, tty tcell.Tty, interval time.Duration, get func(ctx context.Context, device string) (*status.View, error)) error {
 	terminal, err := tcell.NewTerminfoScreenFromTty(tty, tcell.OptNegotiation(false), tcell.OptSanitizeContent(true))
 	if err != nil {
 		return err
@@ -127,7 +104,7 @@ func (m *topView) run(ctx context.Context, tty tcell.Tty, colored bool, interval
 	tick := time.NewTicker(time.Second) // ages grow
 	defer tick.Stop()
 	for {
-		m.draw(terminal, colored)
+		m.draw(terminal)
 		select {
 		case event := <-terminal.EventQ():
 			switch e := event.(type) {
@@ -154,7 +131,7 @@ func (m *topView) update(v *status.View, err error) {
 		return
 	}
 	m.failing = time.Time{}
-	if v == nil || v.Time.IsZero() {
+	if v.Time.IsZero() {
 		return // nothing was sampled yet
 	}
 	if m.view == nil || !v.Time.Equal(m.view.Time) {
@@ -173,13 +150,28 @@ func (m *topView) want(device string) {
 	m.wanted <- device
 }
 
-// Names of what the screen shows; "" is the list of devices.
+// Names of the texts in place of the devices.
 const (
-	ofDevice = "device"
-	ofAlerts = "alerts"
-	ofEvents = "events"
-	ofHelp   = "help"
+	showDevice = "device"
+	showAlerts = "alerts"
+	showEvents = "events"
+	showHelp   = "help"
 )
+
+var topKeys = [][2]string{
+	{"↑ ↓ j k PgUp PgDn g G", "select a device, scroll"},
+	{"enter → l", "all details of the device"},
+	{"esc ← backspace", "back to the list; in the list, clear the filter"},
+	{"/", "filter as who does: an index, or a part of what the table has"},
+	{"s S", "sort by the next or previous column, the marked one"},
+	{"r", "reverse the order"},
+	{"a", "alerts with their runbooks"},
+	{"e", "latest events: Xids, resets, reconfigurations"},
+	{"? h", "this list"},
+	{"q Ctrl-C", "quit"},
+	{unmeasured, "a value that was not measured"},
+	{"healthy, 9 s old", "the values are of that time ago: the device answers no more"},
+}
 
 // key processes a key and reports whether it quits.
 func (m *topView) key(e *tcell.EventKey) (quit bool) {
@@ -187,34 +179,23 @@ func (m *topView) key(e *tcell.EventKey) (quit bool) {
 	if k != tcell.KeyRune {
 		text = ""
 	}
-	if k == tcell.KeyCtrlC || k == tcell.KeyF10 {
+	if k == tcell.KeyCtrlC {
 		return true
 	}
 	if m.typing {
-		switch k {
-		case tcell.KeyEnter:
-			m.typing = false
-		case tcell.KeyEsc:
-			m.typing, m.filter = false, ""
-		case tcell.KeyBackspace:
-			if r := []rune(m.filter); len(r) > 0 {
-				m.filter = string(r[:len(r)-1])
-			}
-		default:
-			m.filter += text
-		}
+		m.typeFilter(k, text)
 		return false
 	}
-	move, page := 0, max(m.visible-1, 1)
+	move := 0
 	switch {
 	case k == tcell.KeyUp, text == "k":
 		move = -1
 	case k == tcell.KeyDown, text == "j":
 		move = 1
-	case k == tcell.KeyPgUp, k == tcell.KeyCtrlB:
-		move = -page
-	case k == tcell.KeyPgDn, k == tcell.KeyCtrlF, text == " ":
-		move = page
+	case k == tcell.KeyPgUp:
+		move = -max(m.visible-1, 1)
+	case k == tcell.KeyPgDn, text == " ":
+		move = max(m.visible-1, 1)
 	case k == tcell.KeyHome, text == "g":
 		move = -1 << 20
 	case k == tcell.KeyEnd, text == "G":
@@ -223,47 +204,296 @@ func (m *topView) key(e *tcell.EventKey) (quit bool) {
 		return true
 	case k == tcell.KeyEsc, k == tcell.KeyLeft, k == tcell.KeyBackspace:
 		if m.shows == "" {
-			m.filter = ""
+			m.filters = nil
 		}
-		if m.shows == ofDevice {
-			m.want("")
-		}
-		m.shows = ""
-	case text == "?", text == "h", k == tcell.KeyF1:
-		m.open(ofHelp)
+		m.open("")
+	case text == "?", text == "h":
+		m.open(showHelp)
 	case text == "a":
-		m.open(ofAlerts)
+		m.open(showAlerts)
 	case text == "e":
-		m.open(ofEvents)
+		m.open(showEvents)
 	case m.shows != "":
 	case k == tcell.KeyEnter, k == tcell.KeyRight, text == "l":
 		if m.selected != "" {
-			m.open(ofDevice)
+			m.open(showDevice)
 			m.want(m.selected)
 		}
-	case text == "/", k == tcell.KeyF3, k == tcell.KeyF4:
-		m.typing = true
-	case text == "s", text == ">", k == tcell.KeyF6:
-		m.sort = (m.sort + 1) % len(topColumns)
-	case text == "S", text == "<":
-		m.sort = (m.sort + len(topColumns) - 1) % len(topColumns)
-	case text == "r", text == "I":
+	case text == "/":
+		m.typing, m.filters = true, []string{""}
+	case text == "s":
+		m.sort = (m.sort + 1) % len(deviceColumns)
+	case text == "S":
+		m.sort = (m.sort + len(deviceColumns) - 1) % len(deviceColumns)
+	case text == "r":
 		m.reverse = !m.reverse
 	}
 	if m.shows != "" {
-		m.scroll += move
-	} else if move != 0 && len(m.rows) > 0 {
-		at := min(max(m.index()+move, 0), len(m.rows)-1)
-		m.selected = m.rows[at].ID
+		m.top += move
+	} else if move != 0 && m.view != nil {
+		devices := m.devices()
+		if at := min(max(m.index(devices)+move, 0), len(devices)-1); at >= 0 {
+			m.selected = devices[at].ID
+		}
 	}
 	return false
 }
 
+func (m *topView) typeFilter(k tcell.Key, text string) {
+	switch k {
+	case tcell.KeyEnter:
+		m.typing = false
+	case tcell.KeyEsc:
+		m.typing, m.filters = false, nil
+	case tcell.KeyBackspace:
+		if r := []rune(m.filters[0]); len(r) > 0 {
+			m.filters[0] = string(r[:len(r)-1])
+		}
+	default:
+		m.filters[0] += text
+	}
+}
+
+// open shows a text, "" for the devices.
 func (m *topView) open(what string) {
-	if m.shows == ofDevice && what != ofDevice {
+	if m.shows == showDevice && what != showDevice {
 		m.want("")
 	}
-	m.shows, m.scroll = what, 0
+	m.shows, m.top = what, 0
+}
+
+// index is the place of the selected device, or -1.
+func (m *topView) index(devices []*status.Device) int {
+	return slices.IndexFunc(devices, func(d *status.Device) bool { return d.ID == m.selected })
+}
+
+// draw shows the picture.
+func (m *topView) draw(t tcell.Screen) {
+	width, height := t.Size()
+	lines, ids := m.picture(width, height)
+	t.Clear()
+	for y, line := range lines[:min(len(lines), height)] {
+		style := tcell.StyleDefault
+		if ids[y] != "" && ids[y] == m.selected {
+			style = style.Reverse(true)
+			line += strings.Repeat(" ", width)
+		}
+		put(t, y, line, style)
+	}
+	t.Show()
+}
+
+// picture returns the lines of the screen, with the device of each: the origin, a part
+// of the devices or of the text, and the keys.
+func (m *topView) picture(width, height int) (lines, ids []string) {
+	of := func(print func(s *screen)) *frameLines {
+		f := &frameLines{}
+		print(&screen{Writer: f, width: width, color: m.color})
+		return f
+	}
+	head, body := of(m.head), of(m.body)
+	if m.shows == "" && m.view != nil {
+		if devices := m.devices(); m.index(devices) < 0 {
+			m.selected = ""
+			if len(devices) > 0 {
+				m.selected = devices[0].ID
+			}
+		}
+	}
+	m.visible = max(height-len(head.lines)-1, 1)
+	if first := slices.Index(body.ids, m.selected); m.shows == "" && first >= 0 && m.selected != "" {
+		last := first
+		for last+1 < len(body.ids) && body.ids[last+1] == m.selected {
+			last++
+		}
+		m.top = min(max(m.top, last-m.visible+1), first)
+		if first == slices.IndexFunc(body.ids, func(id string) bool { return id != "" }) {
+			m.top = max(last-m.visible+1, 0) // with what is above the first device
+		}
+	}
+	m.top = min(max(m.top, 0), max(len(body.lines)-m.visible, 0))
+	end := min(m.top+m.visible, len(body.lines))
+	lines, ids = append(head.lines, body.lines[m.top:end]...), append(head.ids, body.ids[m.top:end]...)
+	for len(lines) < height-1 {
+		lines, ids = append(lines, ""), append(ids, "")
+	}
+	keys := of(func(s *screen) { fmt.Fprintln(s, s.paint(faint, m.keys(end, len(body.lines)))) })
+	return append(lines, keys.lines...), append(ids, "")
+}
+
+// keys returns the last line.
+func (m *topView) keys(end, all int) string {
+	text := ""
+	if end < all {
+		text = fmt.Sprintf("%d%%  ", 100*end/all)
+	}
+	switch {
+	case m.view == nil:
+		return "q quit"
+	case m.typing:
+		return "Filter: " + clean(m.filters[0]) + "█  enter keeps it, esc clears it"
+	case m.shows != "":
+		return text + "↑↓ scroll  esc back  ? help  q quit"
+	case len(m.filters) > 0:
+		return text + fmt.Sprintf("Filter: %s (%d of %d devices)  esc clears it  ? help  q quit", clean(m.filters[0]), len(m.devices()), len(m.view.Devices))
+	}
+	return text + "↑↓ select  enter details  / filter  s sort  a alerts  e events  ? help  q quit"
+}
+
+// head prints where the picture is from and its age.
+func (m *topView) head(s *screen) {
+	left, right := "accel-exporter top: "+m.where, ""
+	if v := m.view; v != nil {
+		left = clean("accel-exporter top: " + v.Node + ", " + m.where)
+		right = v.Time.UTC().Format(time.TimeOnly) + " UTC"
+		if age := time.Since(m.changed); age >= 5*time.Second {
+			right += ", " + status.Ago(age) + " old"
+		}
+	}
+	room := s.width - utf8.RuneCountInString(right) - 1
+	if r := []rune(left); len(r) > room && room > 0 {
+		left = string(r[:room-1]) + "…"
+	}
+	fmt.Fprintf(s, "%s%*s\n", s.paint(bold, left), s.width-utf8.RuneCountInString(left), right)
+	if err := m.err; err != nil {
+		if at := (*url.Error)(nil); errors.As(err, &at) {
+			err = at.Err // without the address, which is above
+		}
+		s.paragraph(red, "", fmt.Sprintf("No answer for %s: %s.", status.Ago(time.Since(m.failing)), strings.TrimSuffix(err.Error(), ".")))
+	}
+}
+
+// body prints the devices, or the text in their place.
+func (m *topView) body(s *screen) {
+	switch {
+	case m.view == nil:
+		fmt.Fprintln(s, "Waiting for the first sample.")
+	case m.shows == "":
+		m.print(s)
+	case m.shows == showDevice:
+		m.details(s)
+	case m.shows == showAlerts:
+		m.section(s, "Alerts")
+		m.alerts(s, m.view.Alerts)
+	case m.shows == showEvents:
+		m.section(s, "Latest events")
+		m.events(s, m.view.Events)
+	default:
+		t := &table{columns: []column{{}, {}}}
+		for _, k := range topKeys {
+			t.add("", k[0], k[1])
+		}
+		m.titled(s, "Keys", t)
+	}
+}
+
+func (m *topView) section(s *screen, title string) {
+	fmt.Fprintf(s, "\n%s\n", s.paint(bold, title))
+}
+
+func (m *topView) alerts(s *screen, list *status.Alerts) {
+	switch {
+	case list == nil:
+		s.paragraph("", "", "No rules are evaluated on this node. --rules.builtin of the exporter evaluates the built-in ones, --alertmanager.url also sends their alerts.")
+	case len(list.List) == 0:
+		s.paragraph(green, "", "No alert fires or is pending.")
+	default:
+		m.alertList(s, list.List)
+	}
+}
+
+func (m *topView) alertList(s *screen, list []status.Alert) {
+	for i := range list {
+		a := &list[i]
+		state := map[bool]string{true: "firing", false: "pending"}[a.Firing]
+		s.alert(a.Severity, a.Name, state+" for "+status.Ago(m.view.Time.Sub(a.Since)), a.Summary, a.Device, a.Description, s.link(a.Runbook))
+	}
+}
+
+func (m *topView) events(s *screen, list []status.Event) {
+	if len(list) == 0 {
+		fmt.Fprintln(s, "None since the exporter started.")
+	}
+	for i := range list {
+		e := &list[i]
+		past := ""
+		if e.Past {
+			past = ", before the exporter started"
+		}
+		s.paragraph(toneColor[e.Tone], "", fmt.Sprintf("%s device %s: %s (%s%s)", e.Time.UTC().Format(time.DateTime), e.Index, e.What, e.Sources, past))
+		s.paragraph("", "    ", e.Meaning)
+		s.paragraph("", "    ", e.Detail)
+	}
+}
+
+// details prints all that is known of a device.
+func (m *topView) details(s *screen) {
+	d := m.view.Device
+	if d == nil || d.ID != m.device {
+		text := "Waiting for the details."
+		if !slices.ContainsFunc(m.view.Devices, func(d status.Device) bool { return d.ID == m.device }) {
+			text = "The device is not listed any more."
+		}
+		fmt.Fprintln(s, text)
+		return
+	}
+	since := ""
+	if !d.Since.IsZero() {
+		since = " for " + status.Ago(m.view.Time.Sub(d.Since))
+	}
+	s.paragraph(toneColor[d.Tone], "", fmt.Sprintf("%s %s, %s: %s%s", d.Class, cmp.Or(d.Index, d.Short), d.Model, d.Word, since))
+	s.remedy(d.Action, d.Doc)
+	for i := range d.Reasons {
+		r := &d.Reasons[i]
+		s.paragraph(toneColor[r.Tone], "  ", r.Word+", "+r.Code)
+		s.paragraph("", "    ", strings.TrimSpace(r.Text+" "+r.Action))
+	}
+	t := &table{columns: []column{{title: "VALUE"}, {title: "NOW", right: true}, {title: "LAST TEN MINUTES", color: lineColor}}}
+	for _, c := range d.Charts {
+		t.add("", c.Name, cmp.Or(c.Text, unmeasured), c.Bars)
+	}
+	m.titled(s, "", t)
+	fmt.Fprintln(s)
+	wide := &frame{view: m.view, local: m.local, wide: true}
+	list := []*status.Device{&d.Device}
+	for i := range d.Parts {
+		list = append(list, &d.Parts[i])
+	}
+	wide.table(list).print(s)
+	t = &table{columns: []column{{title: "PID"}, {title: "USER"}, {title: "COMMAND", least: 12}, {title: "SLURM JOB"}, {title: "TYPE"}, {title: "USE"}, {title: "MEMORY"}}}
+	for i := range d.Clients {
+		c := &d.Clients[i]
+		t.add("", strconv.Itoa(c.PID), m.userOf(c.UID), cmp.Or(c.Command, unmeasured), c.Job, c.Type, cmp.Or(c.Utilization, unmeasured), cmp.Or(c.Memory, unmeasured))
+	}
+	m.titled(s, "Processes", t)
+	if len(d.Alerts) > 0 {
+		m.section(s, "Alerts")
+		m.alertList(s, d.Alerts)
+	}
+	m.section(s, "Latest events")
+	m.events(s, d.Events)
+	t = &table{columns: []column{{title: "IDENTITY"}, {least: 20}}}
+	for _, f := range d.Facts {
+		t.add("", f.Name, f.Value)
+	}
+	m.titled(s, "", t)
+	t = &table{columns: []column{{title: "SERIES", least: 30}, {title: "LABELS", least: 12}, {title: "VALUE", right: true}}}
+	for _, r := range d.Readings {
+		t.add("", r.Name, r.Labels, r.Value)
+	}
+	m.titled(s, fmt.Sprintf("All %d series", len(d.Readings)), t)
+}
+
+// titled prints a table that has rows.
+func (m *topView) titled(s *screen, title string, t *table) {
+	if len(t.rows) == 0 {
+		return
+	}
+	fmt.Fprintln(s)
+	if title != "" {
+		fmt.Fprintln(s, s.paint(bold, title))
+	}
+	t.print(s)
 }
 
 // put writes a line of a screen: text, and the colours of paint.

@@ -22,7 +22,6 @@ type traceFlags struct {
 	endpoint    string
 	headersFile string
 	caFile      string
-	annotations []string
 
 	receiver trace.Endpoint
 }
@@ -31,8 +30,6 @@ func (f *traceFlags) add(app *kingpin.Application) {
 	app.Flag("otlp.endpoint", "OTLP endpoint that receives traces of allocations: http://HOST:4318 or https://…. By default no traces are sent.").PlaceHolder("URL").StringVar(&f.endpoint)
 	app.Flag("otlp.headers-file", "File with headers for the requests to --otlp.endpoint, such as credentials (YAML, name: value).").PlaceHolder("FILE").StringVar(&f.headersFile)
 	app.Flag("otlp.ca-file", "File with the certificates (PEM) of the authorities that sign the endpoint's certificate. By default those of the system.").PlaceHolder("FILE").StringVar(&f.caFile)
-	app.Flag("otlp.pod-annotation", "Annotation of pods with the trace context that their allocations join. Repeatable; the first that a pod has applies. Needs --kubernetes.pods.").
-		Default("traceparent", "tracing.k8s.io/traceparent", "tekton.dev/taskrunSpanContext").PlaceHolder("KEY").StringsVar(&f.annotations)
 }
 
 func (f *traceFlags) check() (err error) {
@@ -48,9 +45,6 @@ func (f *traceFlags) check() (err error) {
 	if f.caFile != "" && !f.receiver.TLS {
 		return errors.New("--otlp.ca-file needs an --otlp.endpoint that begins with https")
 	}
-	if err := kube.CheckContexts(f.annotations); err != nil {
-		return fmt.Errorf("--otlp.pod-annotation: %w", err)
-	}
 	return nil
 }
 
@@ -58,12 +52,13 @@ func (f *traceFlags) check() (err error) {
 func checkHeaders(path string) error { _, err := trace.ReadHeaders(path); return err }
 func checkCAs(path string) error     { _, err := trace.ReadCAs(path); return err }
 
-// contexts returns the annotations to read from pods.
+// contexts returns the annotations of pods that can have the trace context that their
+// allocations join; the first that a pod has applies. They need --kubernetes.pods.
 func (f *traceFlags) contexts() []string {
 	if f.endpoint == "" {
 		return nil
 	}
-	return f.annotations
+	return []string{"traceparent", "tracing.k8s.io/traceparent", "tekton.dev/taskrunSpanContext"}
 }
 
 // openTraces prepares the sending of traces. It returns nil where no endpoint is

@@ -2,10 +2,8 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -103,34 +101,6 @@ func TestTraces(t *testing.T) {
 	if err := n.stop(); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestTraceContext: the allocation of a pod joins the trace of its annotation.
-func TestTraceContext(t *testing.T) {
-	t.Parallel()
-	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-	pods := fmt.Sprintf(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[
-		{"metadata":{"namespace":"training","name":"llm-0","uid":"6ba7b810-9dad-11d1-80b4-00c04fd430c8","annotations":{"traceparent":"00-%s-%s-01"}},"spec":{"nodeName":"node-1"},"status":{"phase":"Running"}}]}`, trace, parent)
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if q.URL.Query().Get("watch") == "" {
-			io.WriteString(w, pods)
-			return
-		}
-		w.(http.Flusher).Flush()
-		<-q.Context().Done()
-	}))
-	defer api.Close()
-	r, address := receive(t, new(atomic.Bool))
-	n := startPods(t, scenario, nil, often, "--otlp.endpoint=http://"+address, "--kubernetes.node=node-1", "--kubernetes.pods", "--kubernetes.api-server="+api.URL)
-	span := spanOf(n, r, "accel.allocation", "llm-0", "")
-	if span.Trace != trace || span.Resource["k8s.pod.uid"] != "6ba7b810-9dad-11d1-80b4-00c04fd430c8" || span.Parent != parent {
-		t.Errorf("%+v", span)
-	}
-	if other := spanOf(n, r, "accel.allocation", "jupyter-large-0", ""); other.Trace == trace {
-		t.Errorf("%+v", other)
-	}
-	n.stop()
 }
 
 // TestIdentifier: the UID of a pod is read from the names of directories, where

@@ -1,22 +1,26 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
+	"net/url"
+	"os/user"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/status"
 )
 
-// whoReport is the answer of /debug/allocations.
-type whoReport struct {
-	allocation.Report
-	Sources []sourceJSON `json:"sources"`
-	local   bool         // the exporter is on this machine
+// getStatus returns what the status page of a running exporter shows, with all about a
+// device, "" for none.
+func (f *askFlags) getStatus(ctx context.Context, device string) (*status.View, error) {
+	v := &status.View{}
+	return v, f.get(ctx, "/debug/status", "device="+url.QueryEscape(device), v)
 }
 
 // whoCommand is `accel-exporter who`: the pods that the devices of a node are
@@ -24,93 +28,327 @@ type whoReport struct {
 func whoCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var ask askFlags
 	var view viewFlags
-	app := kingpin.New("accel-exporter who", "Lists the devices of this node with the pod that each is allocated to, since when and how busy it is, and why the others are not allocated. Without a kubelet it lists the processes on each device.")
+	app := kingpin.New("accel-exporter who", "Lists the devices of this node, those that need attention first, with the pod that each is allocated to, since when and how busy it is, and why the others are not allocated. Without a kubelet it lists the processes on each device.")
 	ask.add(app)
 	view.add(app)
 	wide := app.Flag("wide", "Print full ids, PCI addresses, containers and resources.").Short('w').Bool()
-	what := app.Arg("WHAT", "Only these devices: an index (2), the beginning of an id (GPU-4d1a or 4d1a), a PCI address (86:00.0), idle, or what the table has: a model, a state of health, an action, a pod, a namespace, a PID, a user, a command, a Slurm job, an availability. pod/NAME, namespace/NAME, pid/NUMBER, user/NAME, command/NAME and job/NUMBER name the kind.").Strings()
+	what := app.Arg("WHAT", "Only these devices: an index (2), a PID or the number of a Slurm job, or a part of what the table has: an id, a PCI address, a model, a state, an action, a pod, a user, a command, idle.").Strings()
 	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
 		return err
 	}
-	return show(ctx, &view, stdout, func(ctx context.Context) (*whoReport, error) {
-		report := &whoReport{local: ask.local()}
-		if err := ask.get(ctx, "/debug/allocations", "", report); err != nil {
-			return nil, err
-		}
-		return report, narrow(report, *what)
-	}, func(s *screen, r *whoReport) error { return printWho(s, r, *wide) })
-}
-
-// narrow keeps the devices that match one of what, their partitions, and their
-// processes.
-func narrow(r *whoReport, what []string) error {
-	if len(what) == 0 {
-		return nil
+	v, err := ask.getStatus(ctx, "")
+	if err != nil {
+		return err
 	}
-	keep := map[string]bool{}
-	for _, w := range what {
-		found := false
-		for numbers := false; !found; numbers = true { // an index before a PID
-			for i := range r.Devices {
-				if d := &r.Devices[i]; fits(d, w, r.local, numbers) {
-					found, keep[d.ID] = true, true
-				}
-			}
-			if numbers {
-				break
-			}
-		}
-		if !found {
+	f := &frame{view: v, local: ask.local(), wide: *wide, filters: *what}
+	for _, w := range *what {
+		if !slices.ContainsFunc(v.Devices, func(d status.Device) bool { return f.fits(&d, w) }) {
 			return noMatch{"device", w}
 		}
 	}
-	r.Devices = slices.DeleteFunc(r.Devices, func(d allocation.Device) bool { return !keep[d.ID] && !keep[d.Parent] })
-	r.Unattributed = slices.DeleteFunc(r.Unattributed, func(p allocation.Process) bool { return !keep[p.Device] })
-	r.Unresolved, r.Resources = nil, nil
-	return nil
+	if len(*what) > 0 {
+		v.Strays, v.Devices = nil, slices.DeleteFunc(v.Devices, func(d status.Device) bool { return !f.wants(&d) })
+	}
+	return show(&view, stdout, v, func(s *screen, _ *status.View) error {
+		f.print(s)
+		return nil
+	})
 }
 
-// namesOf returns what the table has about a device, by kind.
-func namesOf(d *allocation.Device, local bool) map[string][]string {
-	names := map[string][]string{"": {d.Health, d.Action, verdictOf(d), string(d.Availability), availability(d), modelOf(d), d.Model}}
-	add := func(kind string, values ...string) { names[kind] = append(names[kind], values...) }
-	if d.Parent == "" {
-		add("", d.Index)
+// frame is a picture of a node: what who prints once, and top shows live.
+type frame struct {
+	view    *status.View
+	local   bool // the exporter is on this machine, which knows the users' names
+	wide    bool
+	filters []string // of devices, which fit one of them; none for all
+	sort    int      // in deviceColumns; 0 is by urgency
+	reverse bool
+}
+
+// unmeasured stands for a value that is not known.
+const unmeasured = "–"
+
+// line is a line of a device: a pod or a process on it, or none.
+type line struct {
+	*status.Device
+	first                                         bool // of the device
+	pid, user, command, job, pod, held, use, idle string
+	memory, note                                  string
+}
+
+// deviceColumn is a column of the list of devices.
+type deviceColumn struct {
+	column
+	cell func(f *frame, l *line) string
+	// value orders devices, the largest first; nil orders by the cell.
+	value func(d *status.Device) float64
+}
+
+// ofDevice returns the cell of a column that a device has once.
+func ofDevice(cell func(f *frame, d *status.Device) string) func(*frame, *line) string {
+	return func(f *frame, l *line) string {
+		if !l.first {
+			return ""
+		}
+		return cell(f, l.Device)
+	}
+}
+
+// measured returns the cell of a value of the device.
+func measured(of func(d *status.Device) *status.Cell) func(*frame, *line) string {
+	return ofDevice(func(_ *frame, d *status.Device) string { return cmp.Or(of(d).Text, unmeasured) })
+}
+
+var deviceColumns = []deviceColumn{
+	{column{title: "INDEX"}, ofDevice(func(_ *frame, d *status.Device) string {
+		if d.Part {
+			return "  └"
+		}
+		return cmp.Or(d.Index, "-")
+	}), nil},
+	{column{title: "DEVICE", rank: 1}, ofDevice(func(f *frame, d *status.Device) string {
+		if f.wide {
+			return d.ID
+		}
+		return d.Short
+	}), nil},
+	{column{title: "MODEL", least: 8, rank: 2}, ofDevice(func(f *frame, d *status.Device) string {
+		if f.wide && !d.Part {
+			return strings.TrimSpace(d.Model + " " + d.PCI)
+		}
+		return d.Model
+	}), nil},
+	{column{title: "STATE", least: 8, color: stateColor}, ofDevice(func(_ *frame, d *status.Device) string {
+		if d.Age != "" {
+			return d.Word + ", " + d.Age + " old"
+		}
+		return d.Word
+	}), func(d *status.Device) float64 { return toneRank[d.Tone] }},
+	{column{title: "TEMP", right: true, rank: 4}, measured(func(d *status.Device) *status.Cell { return &d.Temperature }), func(d *status.Device) float64 { return float64(d.Temperature.Value) }},
+	{column{title: "POWER", right: true, rank: 5}, measured(func(d *status.Device) *status.Cell { return &d.Power }), func(d *status.Device) float64 { return float64(d.Power.Value) }},
+	{column{title: "USE", right: true}, func(_ *frame, l *line) string { return l.use }, func(d *status.Device) float64 { return float64(d.Utilization.Value) }},
+	{column{title: "USE, 10 MIN", color: lineColor, rank: 7}, ofDevice(func(_ *frame, d *status.Device) string { return d.Utilization.Bars }), func(d *status.Device) float64 { return float64(d.Utilization.Value) }},
+	{column{title: "MEMORY", right: true}, func(_ *frame, l *line) string { return strings.Replace(l.memory, " of ", "/", 1) }, func(d *status.Device) float64 { return float64(d.Memory.Value) }},
+	{column{title: "PID"}, func(_ *frame, l *line) string { return l.pid }, nil},
+	{column{title: "USER"}, func(_ *frame, l *line) string { return l.user }, nil},
+	{column{title: "COMMAND", least: 8}, func(_ *frame, l *line) string { return l.command }, nil},
+	{column{title: "SLURM JOB"}, func(_ *frame, l *line) string { return l.job }, nil},
+	{column{title: "POD", least: 14}, func(_ *frame, l *line) string { return l.pod }, nil},
+	{column{title: "FOR", rank: 3}, func(_ *frame, l *line) string { return strings.Replace(l.held, "at least ", "≥", 1) }, nil},
+	{column{title: "IDLE", least: 6}, func(_ *frame, l *line) string { return l.idle }, func(d *status.Device) (most float64) {
+		for i := range d.Holders {
+			most = max(most, d.Holders[i].IdleSeconds)
+		}
+		return most
+	}},
+}
+
+// toneRank orders tones, and toneColor has the colour of each.
+var (
+	toneRank  = map[string]float64{"bad": 3, "warn": 2, "neutral": 1}
+	toneColor = map[string]string{"good": green, "warn": yellow, "bad": red}
+)
+
+func lineColor(string) string { return green }
+
+func stateColor(cell string) string {
+	word, _, _ := strings.Cut(cell, ",")
+	return map[string]string{"healthy": green, "degraded": yellow, "unknown": yellow, "failed": red, "down": red}[word]
+}
+
+// lines returns the lines of a device. The use and the memory of a device with one
+// pod are the device's.
+func (f *frame) lines(d *status.Device) []line {
+	var list []line
+	if f.view.Unmanaged {
+		for i := range d.Clients {
+			c := &d.Clients[i]
+			list = append(list, line{pid: strconv.Itoa(c.PID), user: f.userOf(c.UID), command: cmp.Or(c.Command, "?"), job: c.Job, use: c.Utilization, memory: c.Memory})
+		}
+		if d.MoreClients > 0 {
+			list = append(list, line{command: fmt.Sprintf("and %d more", d.MoreClients)})
+		}
+	} else {
+		for i := range d.Holders {
+			a := &d.Holders[i]
+			l := line{pod: a.Pod, held: a.Held, use: a.Utilization, memory: a.Memory, idle: cmp.Or(a.Idle, unmeasured), note: a.Notes}
+			if a.Cost != "" {
+				l.idle += " (total " + a.Cost + ")"
+			}
+			if f.wide {
+				l.pod += " " + a.Containers
+			}
+			list = append(list, l)
+		}
+		if d.MoreHolders > 0 {
+			list = append(list, line{pod: fmt.Sprintf("and %d more", d.MoreHolders)})
+		}
+	}
+	if len(list) == 0 {
+		list = []line{{note: d.Why}}
+		if f.view.Unmanaged {
+			list[0].command = d.Free
+		} else if list[0].pod = "(" + d.Free + ")"; d.Free == "free" {
+			list[0].note = ""
+		}
+	}
+	if len(list) == 1 {
+		list[0].use, list[0].memory = d.Utilization.Text, d.Memory.Text
+	}
+	for i := range list {
+		l := &list[i]
+		l.Device, l.first = d, i == 0
+		l.use, l.memory = cmp.Or(l.use, unmeasured), cmp.Or(l.memory, unmeasured)
+	}
+	return list
+}
+
+// userOf returns the name of a user of this machine, else the number.
+func (f *frame) userOf(uid string) string {
+	if u, err := user.LookupId(uid); f.local && err == nil {
+		return u.Username
+	}
+	return cmp.Or(uid, "?")
+}
+
+// devices returns the devices that the filters select, in their order.
+func (f *frame) devices() (list []*status.Device) {
+	for i := range f.view.Devices {
+		if d := &f.view.Devices[i]; f.wants(d) {
+			list = append(list, d)
+		}
+	}
+	c := &deviceColumns[f.sort]
+	// A partition stays behind its device while the order is by urgency.
+	urgency, whole := map[string]float64{}, ""
+	of := map[string]string{}
+	for _, d := range list {
+		if !d.Part {
+			whole = d.ID
+		}
+		of[d.ID] = whole
+		if rank := toneRank[d.Tone]; rank > 1 {
+			urgency[whole] = max(urgency[whole], rank)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *status.Device) int {
+		if f.sort == 0 {
+			return cmp.Compare(urgency[of[b.ID]], urgency[of[a.ID]])
+		}
+		if f.reverse {
+			a, b = b, a
+		}
+		if c.value != nil {
+			return cmp.Compare(c.value(b), c.value(a))
+		}
+		return cmp.Compare(c.cell(f, &f.lines(a)[0]), c.cell(f, &f.lines(b)[0]))
+	})
+	if f.sort == 0 && f.reverse {
+		slices.Reverse(list)
+	}
+	return list
+}
+
+// wants reports whether the filters select a device.
+func (f *frame) wants(d *status.Device) bool {
+	return len(f.filters) == 0 || slices.ContainsFunc(f.filters, func(filter string) bool { return f.fits(d, filter) })
+}
+
+// fits reports whether a device has every word of a filter: a number is its index, a
+// PID or a Slurm job, other words are a part of what the table has.
+func (f *frame) fits(d *status.Device, filter string) bool {
+	texts := []string{d.ID, d.PCI, d.Class, d.Model, d.Word, d.Action, d.Free, d.Code}
+	var numbers []string
+	if !d.Part {
+		numbers = []string{d.Index}
 	}
 	for i := range d.Holders {
-		h := &d.Holders[i]
-		add("pod", h.Namespace+"/"+h.Pod, h.Pod)
-		add("namespace", h.Namespace)
-		if h.Idle != nil && *h.Idle > 0 {
-			add("", "idle")
+		a := &d.Holders[i]
+		texts = append(texts, a.Pod)
+		if a.IdleSeconds > 0 {
+			texts = append(texts, "idle")
 		}
 	}
-	for i := range d.ProcessList {
-		p := &d.ProcessList[i]
-		add("user", p.UID, userOf(p.UID, local))
-		add("command", p.Command)
-		add("job", p.Job)
-		add("pid", strconv.Itoa(p.PID))
+	for i := range d.Clients {
+		c := &d.Clients[i]
+		texts = append(texts, c.Command, f.userOf(c.UID))
+		numbers = append(numbers, strconv.Itoa(c.PID), c.Job, c.UID)
 	}
-	return names
+	text := strings.ToLower(strings.Join(texts, "\n"))
+	for word := range strings.FieldsSeq(strings.ToLower(filter)) {
+		if _, err := strconv.Atoi(word); err == nil && !slices.Contains(numbers, word) || err != nil && !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
 }
 
-// fits reports whether what names the device, by a bare PID or Slurm job if numbers is
-// true.
-func fits(d *allocation.Device, what string, local, numbers bool) bool {
-	what = strings.Trim(what, "()")
-	if what == "" {
-		return false
+// print prints the headline, the sources that need attention, the devices, and what is
+// not certain.
+func (f *frame) print(s *screen) {
+	v := f.view
+	if len(f.filters) == 0 {
+		s.paragraph(toneColor[v.Tone], "", v.Headline)
+		f.sources(s)
+		fmt.Fprintln(s)
 	}
-	is := func(name string) bool { return strings.EqualFold(name, what) }
-	kind, rest, _ := strings.Cut(what, "/")
-	for k, names := range namesOf(d, local) {
-		if k == kind && rest != "" && slices.Contains(names, rest) || (numbers || k != "pid" && k != "job") && slices.ContainsFunc(names, is) {
-			return true
+	f.table(f.devices()).print(s)
+	if len(f.filters) > 0 && !slices.ContainsFunc(v.Devices, func(d status.Device) bool { return f.wants(&d) }) {
+		fmt.Fprintln(s, "No device matches the filter.")
+	}
+	if v.Uncertain != "" || len(v.Strays) > 0 {
+		fmt.Fprintln(s)
+	}
+	s.paragraph(yellow, "", v.Uncertain)
+	for _, text := range v.Strays {
+		s.paragraph("", "", text)
+	}
+	if v.More.Strays > 0 {
+		fmt.Fprintf(s, "and %d more\n", v.More.Strays)
+	}
+}
+
+// sources prints the sources that are not well, each with its error and what to do. A
+// source without hardware matters where no source has some.
+func (f *frame) sources(s *screen) {
+	for i := range f.view.Sources {
+		x := &f.view.Sources[i]
+		if x.Word == "up" || x.Tone == "neutral" && len(f.view.Devices) > 0 {
+			continue
+		}
+		s.paragraph(toneColor[x.Tone], "", x.Name+" "+x.Word+": "+cmp.Or(x.Err, x.Meaning))
+		s.remedy(x.Cure, x.Doc)
+	}
+}
+
+// table returns a table of devices, with what is wrong below each.
+func (f *frame) table(devices []*status.Device) *table {
+	t := &table{}
+	for i, c := range deviceColumns {
+		if i == f.sort && (i > 0 || f.reverse) {
+			c.title += map[bool]string{false: "▼", true: "▲"}[f.reverse]
+		}
+		t.columns = append(t.columns, c.column)
+	}
+	for _, d := range devices {
+		for _, l := range f.lines(d) {
+			cells := make([]string, len(deviceColumns))
+			for i, c := range deviceColumns {
+				cells[i] = c.cell(f, &l)
+			}
+			t.add(l.note, cells...)
+			r := &t.rows[len(t.rows)-1]
+			r.id = d.ID
+			if l.first && d.Doc != "" {
+				r.reasons, r.cure, r.doc = clean(strings.Join(d.Reasons, " ")), d.Action, d.Doc
+				if d.More > 0 {
+					r.reasons += fmt.Sprintf(" And %d more.", d.More)
+				}
+				if r.cure != "" {
+					r.cure += "."
+				}
+			}
 		}
 	}
-	lower := strings.ToLower(what)
-	_, short, _ := strings.Cut(d.ID, "-")
-	return len(what) > 2 && (strings.HasPrefix(strings.ToLower(d.ID), lower) || len(what) > 3 && strings.HasPrefix(strings.ToLower(short), lower) ||
-		d.Parent == "" && d.PCI != "" && strings.Contains(what, ":") && strings.HasSuffix(strings.ToLower(d.PCI), lower))
+	return t
 }

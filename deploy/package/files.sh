@@ -7,10 +7,18 @@ program=$1 out=$2
 cd "$(dirname "$0")/../.."
 rm -rf "$out/man" && mkdir -p "$out/man"
 
-"$program" --help-man | gzip -9n > "$out/man/accel-exporter.1.gz"
+# page NAME [COMMAND]: a man page, with a heading that man and apropos find.
+page() {
+  name=$1
+  shift
+  { printf '.TH "%s" 1\n.SH NAME\n%s \\- health and use of the accelerators of this node\n' "$name" "$name"
+    "$program" "$@" --help-man | sed -n '/^\.SH "SYNOPSIS"/,$p'
+  } | gzip -9n > "$out/man/$name.1.gz"
+}
+page accel-exporter
 for command in $("$program" --completion-bash ''); do
   case $command in help | version) continue ;; esac
-  "$program" "$command" --help-man | gzip -9n > "$out/man/accel-exporter-$command.1.gz"
+  page "accel-exporter-$command" "$command"
 done
 "$program" --completion-script-bash > "$out/completion.bash"
 "$program" --completion-script-zsh > "$out/completion.zsh"

@@ -181,7 +181,7 @@ func (p *page) addJobs(s *set, u *unit) {
 
 var jobRejected = &collector.Metric{
 	Name:   "accel_compat_hpc_job_rejected",
-	Help:   "Entries of the job directory that the last read rejected, by reason. Only with --compat.hpc-jobs.",
+	Help:   "Entries of the job directory that the last read rejected, by reason. Only with --hpc-job-mapping-dir.",
 	Kind:   collector.Gauge,
 	Scope:  collector.PerNode,
 	Labels: []string{"reason"},

@@ -47,15 +47,13 @@ type Sources struct {
 
 // Source is the configuration common to all sources.
 type Source struct {
-	// Timeout is how long a round may take before it counts as stuck; 0
-	// leaves it to the flag --collector.NAME.timeout.
+	// Timeout is how long a round may take before it counts as stuck; 0 is 5s.
 	Timeout time.Duration `yaml:"timeout" accept:"100ms..5m"`
 }
 
 // NVIDIA is the source of NVIDIA GPUs.
 type NVIDIA struct {
-	// Timeout is how long a round may take before it counts as stuck; 0
-	// leaves it to the flag --collector.nvidia.timeout.
+	// Timeout is how long a round may take before it counts as stuck; 0 is 5s.
 	Timeout time.Duration `yaml:"timeout" accept:"100ms..5m"`
 	// SlowInterval is how often values that seldom change are read.
 	SlowInterval time.Duration `yaml:"slow_interval" accept:"1s..1h"`

@@ -11,8 +11,8 @@ import (
 // DCGM is the source that reads a host engine of DCGM. It takes
 // --dcgm.address or --dcgm.embedded.
 type DCGM struct {
-	// Timeout is how long a round may take before it counts as stuck; 0
-	// leaves it to the flag --collector.dcgm.timeout.
+	// Timeout is how long a round may take before it counts as stuck; 0 is 10s: the
+	// library waits 5s for a host engine that does not answer.
 	Timeout time.Duration `yaml:"timeout" accept:"100ms..5m"`
 	// Fields are further fields of DCGM to read.
 	Fields []DCGMField `yaml:"fields"`

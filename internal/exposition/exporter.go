@@ -9,7 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
@@ -41,13 +40,11 @@ type Options struct {
 // To count requests, wrap it as any promhttp handler:
 // promhttp.InstrumentMetricHandler(registry, exporter).
 type Exporter struct {
-	latest     func() *collector.Snapshot
-	self       self
-	histograms histograms
+	latest func() *collector.Snapshot
+	self   self
 
 	o     Options
 	slow  http.Handler // promhttp's, of this page
-	empty http.Handler // promhttp's, of an empty page
 	errs  *prometheus.CounterVec
 	slots chan struct{} // one token per scrape in flight, nil without a cap
 
@@ -60,10 +57,6 @@ type Exporter struct {
 	counted atomic.Pointer[collector.Snapshot]
 
 	agreed atomic.Pointer[agreement]
-
-	sending sync.Mutex       // guards what follows, while promhttp renders a page
-	sent    map[string]*sent // pages of sentOf, by format
-	sentOf  *collector.Snapshot
 }
 
 // New returns an Exporter of the Snapshot that latest returns, nil before the
@@ -87,14 +80,12 @@ func New(latest func() *collector.Snapshot, self prometheus.Gatherer, o Options)
 	if o.Registry != nil {
 		o.Registry.MustRegister(e.errs)
 	}
-	slow := promhttp.HandlerOpts{
+	e.slow = promhttp.HandlerFor(e.Gatherer(), promhttp.HandlerOpts{
+		Registry:            o.Registry,
 		ErrorHandling:       promhttp.ContinueOnError,
 		EnableOpenMetrics:   true,
 		OfferedCompressions: []promhttp.Compression{promhttp.Identity, promhttp.Gzip},
-	}
-	e.empty = promhttp.HandlerFor(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return nil, nil }), slow)
-	slow.Registry = o.Registry
-	e.slow = promhttp.HandlerFor(e.Gatherer(), slow)
+	})
 	return e
 }
 

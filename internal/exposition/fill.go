@@ -22,7 +22,7 @@ var frames = sync.Pool{New: func() any { return new(frame) }}
 func newFrame() *frame { return frames.Get().(*frame) }
 
 func (f *frame) release() {
-	f.layout, f.of, f.page.out, f.page.only = nil, nil, nil, nil
+	f.layout, f.of, f.page.out = nil, nil, nil
 	frames.Put(f)
 }
 

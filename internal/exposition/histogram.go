@@ -1,13 +1,10 @@
 package exposition
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,56 +13,30 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// histograms renders the Distributions of a Snapshot. They are few and seldom
-// change, so expfmt writes them, as it writes the process's own families. The
-// result is kept until they change.
-type histograms struct {
-	mu       sync.Mutex
-	layout   *layout
-	of       []collector.Distribution
-	families []*dto.MetricFamily
-}
-
-// gather returns the families of s, sorted by name, without those that the
-// settings of l drop. The caller must not change them.
-func (h *histograms) gather(s *collector.Snapshot, l *layout) []*dto.MetricFamily {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.layout == l && slices.EqualFunc(h.of, s.Distributions, sameDistribution) {
-		return h.families
-	}
-	h.layout = l
-	h.of = make([]collector.Distribution, len(s.Distributions))
-	named := map[string]*dto.MetricFamily{}
-	seen := map[string]bool{}
+// gatherHistograms returns the Distributions of a Snapshot as families, sorted by
+// name, without those that the settings drop. They are few, so expfmt writes them, as
+// it writes the process's own families.
+func gatherHistograms(s *collector.Snapshot, set *Settings) []*dto.MetricFamily {
+	var families []*dto.MetricFamily
+	named := map[*collector.Metric]*dto.MetricFamily{}
 	for i := range s.Distributions {
 		d := &s.Distributions[i]
-		h.of[i] = d.Clone()
-		key := strings.Join(append([]string{d.Metric.Name, d.Device, d.Parent}, d.Labels...), "\xff")
-		if d.Metric.Kind != collector.Histogram || len(d.Counts) != len(d.Metric.Buckets)+1 ||
-			len(d.Labels) != len(d.Metric.Labels) || seen[key] || l.settings.drops(d.Metric) {
+		m := d.Metric
+		if m.Kind != collector.Histogram || len(d.Counts) != len(m.Buckets)+1 || len(d.Labels) != len(m.Labels) || set.drops(m) {
 			continue
 		}
-		seen[key] = true
-		f := named[d.Metric.Name]
+		f := named[m]
 		if f == nil {
-			f = &dto.MetricFamily{Name: new(d.Metric.Name), Help: new(help(d.Metric)), Type: dto.MetricType_HISTOGRAM.Enum()}
-			named[d.Metric.Name] = f
+			f = &dto.MetricFamily{Name: new(m.Name), Help: new(help(m)), Type: dto.MetricType_HISTOGRAM.Enum()}
+			named[m], families = f, append(families, f)
 		}
 		f.Metric = append(f.Metric, histogramOf(d))
 	}
-	h.families = h.families[:0:0]
-	for _, f := range named {
+	for _, f := range families {
 		slices.SortFunc(f.Metric, func(a, b *dto.Metric) int { return slices.CompareFunc(a.Label, b.Label, compareValue) })
-		h.families = append(h.families, f)
 	}
-	slices.SortFunc(h.families, byName)
-	return h.families
-}
-
-func sameDistribution(a, b collector.Distribution) bool {
-	return a.Metric == b.Metric && a.Device == b.Device && a.Parent == b.Parent && a.Sum == b.Sum &&
-		slices.Equal(a.Labels, b.Labels) && slices.Equal(a.Counts, b.Counts)
+	slices.SortFunc(families, byName)
+	return families
 }
 
 func compareValue(a, b *dto.LabelPair) int { return strings.Compare(a.GetValue(), b.GetValue()) }
@@ -121,31 +92,12 @@ type self struct {
 }
 
 // gather returns what can be gathered, sorted by name, and an error that names
-// what could not. Families that the page of l already has are left out: a
-// client rejects a page on which a name occurs twice.
-func (s *self) gather(l *layout) ([]*dto.MetricFamily, error) {
+// what could not.
+func (s *self) gather() ([]*dto.MetricFamily, error) {
 	if s.gatherer == nil {
 		return nil, nil
 	}
-	families, gathered := s.gatherer.Gather()
-	err := gathered
-	if !slices.IsSortedFunc(families, byName) {
-		families = slices.Clone(families)
-		slices.SortStableFunc(families, byName)
-	}
-	last := ""
-	excluded := func(f *dto.MetricFamily) bool {
-		again := f.GetName() == last || l.has(f.GetName())
-		last = f.GetName()
-		if again {
-			err = errors.Join(err, fmt.Errorf("family %s: registered, but already on the page", last))
-		}
-		return again || len(f.Metric) == 0
-	}
-	if slices.ContainsFunc(families, excluded) {
-		last, err = "", gathered
-		families = slices.DeleteFunc(slices.Clone(families), excluded)
-	}
+	families, err := s.gatherer.Gather()
 	s.note(err)
 	return families, err
 }
@@ -153,8 +105,8 @@ func (s *self) gather(l *layout) ([]*dto.MetricFamily, error) {
 // beside returns the families that are not part of the layout: the process's
 // own and the Snapshot's histograms.
 func (e *Exporter) beside(f *frame) ([]*dto.MetricFamily, error) {
-	own, err := e.self.gather(f.layout)
-	if h := e.histograms.gather(f.of, f.layout); len(h) > 0 {
+	own, err := e.self.gather()
+	if h := gatherHistograms(f.of, &f.layout.settings); len(h) > 0 {
 		own = appendMerged(make([]*dto.MetricFamily, 0, len(h)+len(own)), h, own)
 	}
 	return own, err
@@ -164,18 +116,10 @@ func (e *Exporter) beside(f *frame) ([]*dto.MetricFamily, error) {
 func (s *self) note(err error) {
 	switch was := s.failing.Swap(err != nil); {
 	case err != nil && !was:
-		s.log.Error("own metrics are incomplete", "err", err)
+		s.log.Error("Own metrics are incomplete", "err", err)
 	case err == nil && was:
-		s.log.Info("own metrics are complete again")
+		s.log.Info("Own metrics are complete again")
 	}
 }
 
 func byName(x, y *dto.MetricFamily) int { return strings.Compare(x.GetName(), y.GetName()) }
-
-// has reports whether the page of l has a family of that name.
-func (l *layout) has(name string) bool {
-	_, ok := slices.BinarySearchFunc(l.families, name, func(f family, name string) int {
-		return strings.Compare(f.metric.Name, name)
-	})
-	return ok
-}

@@ -12,77 +12,39 @@ import (
 // Label is a label of a series. On the page its value is valid UTF-8.
 type Label struct{ Name, Value string }
 
-// Origins of a label value other than the reading's own labels.
-const (
-	fromDevice = -1 - iota
-	fromParent
-)
-
-// order is how the labels of one family are sorted by name.
-type order struct {
-	ok    bool
-	scope collector.Scope
-	own   int // number of the family's own labels
-	// alone and child are the sorted labels of a whole device and of a
-	// partition; on the node both are the family's own.
-	alone, child []source
-}
-
-// source is a label name and the index of its value in Reading.Labels, or one
-// of the from constants.
-type source struct {
-	name string
-	from int
-}
-
-// orderOf returns the order of m. It is not ok where Prometheus does not accept
-// the names.
-func orderOf(m *collector.Metric) order {
-	o := order{ok: validName(m.Name), scope: m.Scope, own: len(m.Labels)}
-	for i, name := range m.Labels {
-		o.ok = o.ok && validLabel(name)
-		o.alone = append(o.alone, source{name, i})
-	}
-	o.child = slices.Clone(o.alone)
-	if m.Scope == collector.PerDevice {
-		o.alone = append(o.alone, source{"device", fromDevice})
-		o.child = append(o.child, source{"device", fromDevice}, source{"parent", fromParent})
-	}
-	for _, s := range [][]source{o.alone, o.child} {
-		slices.SortFunc(s, func(x, y source) int { return strings.Compare(x.name, y.name) })
-		for i := range s {
-			o.ok = o.ok && (i == 0 || s[i-1].name != s[i].name)
-		}
-	}
-	return o
-}
-
-// labels returns the sorted labels of r, a reading of d or, if d is nil, of the
-// node.
-func (o *order) labels(d *collector.Device, r *collector.Reading) ([]Label, bool) {
-	if !o.ok || len(r.Labels) != o.own || d == nil && o.scope == collector.PerDevice {
+// labelsOf returns the sorted labels of r, a reading of d or, if d is nil, of the node,
+// and false where they do not fit the family.
+func labelsOf(d *collector.Device, r *collector.Reading) ([]Label, bool) {
+	m := r.Metric
+	if len(r.Labels) != len(m.Labels) || d == nil && m.Scope == collector.PerDevice {
 		return nil, false
 	}
-	sources := o.alone
-	if d != nil && d.Parent != "" {
-		sources = o.child
+	labels := make([]Label, 0, len(m.Labels)+2)
+	for i, name := range m.Labels {
+		labels = append(labels, Label{name, r.Labels[i]})
 	}
-	labels := make([]Label, len(sources))
-	for i, s := range sources {
-		v := ""
-		switch s.from {
-		case fromDevice:
-			v = d.ID
-		case fromParent:
-			v = d.Parent
-		default:
-			v = r.Labels[s.from]
+	if m.Scope == collector.PerDevice {
+		labels = append(labels, Label{"device", d.ID})
+		if d.Parent != "" {
+			labels = append(labels, Label{"parent", d.Parent})
+		}
+	}
+	return labels, sortLabels(labels)
+}
+
+// sortLabels sorts labels by name and makes their values valid. It returns false where
+// Prometheus does not accept the names.
+func sortLabels(labels []Label) bool {
+	slices.SortFunc(labels, func(x, y Label) int { return strings.Compare(x.Name, y.Name) })
+	for i := range labels {
+		if !validLabel(labels[i].Name) || i > 0 && labels[i-1].Name == labels[i].Name {
+			return false
 		}
 		// Firmware returns bytes that are not UTF-8; they must not cost the
 		// series.
-		labels[i] = Label{s.name, strings.ToValidUTF8(v, "\uFFFD")}
+		labels[i].Value = strings.ToValidUTF8(labels[i].Value, "\uFFFD")
 	}
-	return labels, true
+	return true
 }
 
 // validName restricts names to the legacy charset, which no escaping scheme
@@ -93,13 +55,14 @@ func validLabel(s string) bool {
 	return model.LegacyValidation.IsValidLabelName(s) && !strings.HasPrefix(s, model.ReservedLabelPrefix)
 }
 
-// blocks are the distinct label blocks of a page, as they are written between
-// the name of a family and the value:
+// blocks are the distinct sets of labels of a page, each with the text between the name
+// of a family and the value:
 //
 //	{device="GPU-1",engine="compute"} (and one space)
 type blocks struct {
-	text []byte
-	ends []int32
+	labels [][]Label
+	text   []byte
+	ends   []int32
 }
 
 func (b *blocks) at(i int32) []byte {
@@ -109,8 +72,6 @@ func (b *blocks) at(i int32) []byte {
 	}
 	return b.text[begin:b.ends[i]]
 }
-
-func (b *blocks) len() int { return len(b.ends) }
 
 // interner adds each distinct block once.
 type interner struct {
@@ -127,6 +88,7 @@ func (in *interner) block(labels []Label) int32 {
 		return i
 	}
 	i := int32(len(in.blocks.ends))
+	in.blocks.labels = append(in.blocks.labels, labels)
 	in.blocks.text = append(in.blocks.text, in.scratch...)
 	in.blocks.ends = append(in.blocks.ends, int32(len(in.blocks.text)))
 	in.seen[string(in.scratch)] = i
@@ -166,23 +128,3 @@ func appendEscaped(b []byte, s string, quotes bool) []byte {
 	}
 	return b
 }
-
-// parseBlock is the inverse of appendBlock.
-func parseBlock(block []byte) []Label {
-	var labels []Label
-	for s := string(block); len(s) > 1 && s[0] != '}'; {
-		name, rest, _ := strings.Cut(s[1:], `="`)
-		end := 0
-		for rest[end] != '"' {
-			if rest[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		labels = append(labels, Label{name, unescape.Replace(rest[:end])})
-		s = rest[end+1:]
-	}
-	return labels
-}
-
-var unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\"`, `"`)

@@ -86,9 +86,8 @@ func newLayout(s *collector.Snapshot, set *Settings) *layout {
 // builder collects the series of one Snapshot.
 type builder struct {
 	metrics    []*collector.Metric
-	orders     []order
 	settings   *Settings
-	families   map[string]int // by name, into metrics and orders
+	families   map[string]int // by name, into metrics
 	candidates []candidate
 	slots      []int32
 	derived    []derivedSeries
@@ -110,15 +109,14 @@ func (b *builder) add(d *collector.Device, r *collector.Reading) {
 		i = len(b.metrics)
 		b.families[r.Metric.Name] = i
 		b.metrics = append(b.metrics, r.Metric)
-		b.orders = append(b.orders, orderOf(r.Metric))
 	}
 	// A second row of the same name would give one family two meanings.
 	if b.metrics[i] != r.Metric || r.Metric == ownMetric {
 		b.dropped[invalid]++
 		return
 	}
-	labels, ok := b.orders[i].labels(d, r)
-	if !ok {
+	labels, ok := labelsOf(d, r)
+	if !ok || !validName(r.Metric.Name) {
 		b.dropped[invalid]++
 		return
 	}

@@ -18,9 +18,8 @@ const chunk = 64 << 10
 // page writes one response.
 type page struct {
 	out    io.Writer
-	err    error           // of the first write that failed; nothing is written after it
-	failed int             // families that expfmt could not encode
-	only   map[string]bool // families to write, nil for all
+	err    error // of the first write that failed; nothing is written after it
+	failed int   // families that expfmt could not encode
 	buf    bytes.Buffer
 }
 
@@ -38,9 +37,6 @@ func (p *page) write(f *frame, form format, negotiated expfmt.Format, own []*dto
 		}
 		p.foreign(own[:n], negotiated)
 		own = own[n:]
-		if p.only != nil && !p.only[fam.metric.Name] {
-			continue
-		}
 		if p.series(f, fam, heads[i], form == formatOpenMetrics); p.err != nil {
 			return p.err
 		}
@@ -78,9 +74,6 @@ func (p *page) foreign(families []*dto.MetricFamily, negotiated expfmt.Format) {
 	}
 	encoder := expfmt.NewEncoder(&p.buf, negotiated)
 	for _, f := range families {
-		if p.only != nil && !p.only[f.GetName()] {
-			continue
-		}
 		if encoder.Encode(f) != nil {
 			p.failed++
 		}
@@ -101,7 +94,7 @@ const (
 	formatText        format = iota // text/plain, version 0.0.4
 	formatOpenMetrics               // differs from text in heads and numbers only
 	formats
-	formatOther // protobuf
+	formatOther // promhttp writes it
 )
 
 // heads returns the comment blocks of the families in a format. They are made

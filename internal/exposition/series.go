@@ -43,13 +43,9 @@ func (p *Page) Series() iter.Seq2[string, []Label] {
 			return
 		}
 		l := p.layout
-		blocks := make([][]Label, l.blocks.len())
-		for i := range blocks {
-			blocks[i] = parseBlock(l.blocks.at(int32(i)))
-		}
 		for _, fam := range l.families {
 			for at := fam.begin; at < fam.end; at++ {
-				if !yield(fam.metric.Name, blocks[l.block[at]]) {
+				if !yield(fam.metric.Name, l.blocks.labels[l.block[at]]) {
 					return
 				}
 			}
@@ -72,9 +68,9 @@ func (e *Exporter) Gatherer() prometheus.Gatherer {
 // gather converts the page in f. The result shares nothing with f.
 func (f *frame) gather() []*dto.MetricFamily {
 	l := f.layout
-	labels := make([][]*dto.LabelPair, l.blocks.len())
-	for i := range labels {
-		for _, lab := range parseBlock(l.blocks.at(int32(i))) {
+	labels := make([][]*dto.LabelPair, len(l.blocks.labels))
+	for i, block := range l.blocks.labels {
+		for _, lab := range block {
 			labels[i] = append(labels[i], &dto.LabelPair{Name: new(lab.Name), Value: new(lab.Value)})
 		}
 	}

@@ -1,7 +1,6 @@
 package exposition_test
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -108,16 +106,5 @@ func TestRead(t *testing.T) {
 				t.Errorf("series (-scraped +read):\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestReadPart checks that the series of the Snapshot are there when the
-// process's own families cannot be gathered.
-func TestReadPart(t *testing.T) {
-	broken := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return nil, errors.New("no such thing") })
-	var page exposition.Page
-	_, err := exposition.New(fixed(node(1, 0, 5)), broken, exposition.Options{}).Read(&page)
-	if err == nil || !strings.Contains(err.Error(), "no such thing") || len(page.Values) == 0 {
-		t.Errorf("%d series, %v", len(page.Values), err)
 	}
 }

@@ -1,9 +1,7 @@
 package exposition
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
@@ -48,8 +46,8 @@ func (b *builder) addView(s *collector.Snapshot) {
 	raw := rawValues(nil, s)
 	var in []float64
 	for _, d := range b.settings.View.Series(s) {
-		labels, ok := viewLabels(d.Labels)
-		if ok = ok && fits(&d, len(raw)); !ok {
+		labels := slices.DeleteFunc(slices.Clone(d.Labels), func(l Label) bool { return l.Value == "" })
+		if !sortLabels(labels) || !fits(&d, len(raw)) {
 			b.dropped[invalid]++
 			continue
 		}
@@ -58,7 +56,6 @@ func (b *builder) addView(s *collector.Snapshot) {
 			i = len(b.metrics)
 			b.families[d.Metric.Name] = i
 			b.metrics = append(b.metrics, d.Metric)
-			b.orders = append(b.orders, order{})
 		}
 		if b.metrics[i] != d.Metric {
 			b.dropped[invalid]++
@@ -80,27 +77,6 @@ func fits(d *Derived, rows int) bool {
 		return false
 	}
 	return !slices.ContainsFunc(d.Rows, func(r int) bool { return r < 0 || r >= rows })
-}
-
-// viewLabels returns sorted labels, and false where they are invalid.
-func viewLabels(given []Label) ([]Label, bool) {
-	out := make([]Label, 0, len(given))
-	for _, l := range given {
-		if l.Value == "" {
-			continue
-		}
-		if !validLabel(l.Name) {
-			return nil, false
-		}
-		out = append(out, Label{l.Name, strings.ToValidUTF8(l.Value, "\uFFFD")})
-	}
-	slices.SortFunc(out, func(a, b Label) int { return cmp.Compare(a.Name, b.Name) })
-	for i := range out {
-		if i > 0 && out[i].Name == out[i-1].Name {
-			return nil, false
-		}
-	}
-	return out, true
 }
 
 // rawValues appends the values of every reading of s.

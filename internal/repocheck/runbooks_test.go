@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
+	"github.com/accel-exporter/accel-exporter/internal/status"
 )
 
 // Limits of the runbooks: a person reads one on a telephone at night.

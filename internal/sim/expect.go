@@ -20,7 +20,7 @@ type Expectation struct {
 // Times after which a reading shows a fault.
 const (
 	nextSample  = 2 * time.Second  // --collect.interval, and the reading itself
-	nextTimeout = 10 * time.Second // --collector.nvidia.timeout
+	nextTimeout = 10 * time.Second // sources.nvidia.timeout
 	nextSlow    = 15 * time.Second // what is read at slow_interval
 	nextList    = 12 * time.Second // --podresources.interval
 	lateList    = 60 * time.Second // the list is old

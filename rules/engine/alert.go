@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -78,4 +79,14 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 	f, err := strconv.ParseFloat(text, 64)
 	*n = Number(f)
 	return err
+}
+
+// Urgency is smaller for more urgent alerts: by state, then by severity.
+func (a *Alert) Urgency() int {
+	state := slices.Index([]State{Firing, Pending, Inactive}, a.State)
+	severity := slices.Index([]string{"critical", "warning", "info"}, a.Labels["severity"])
+	if severity < 0 {
+		severity = 3
+	}
+	return 4*state + severity
 }

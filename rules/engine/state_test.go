@@ -60,27 +60,6 @@ groups:
 	if len(nan) != 2 || !math.IsNaN(float64(nan[1].Value)) {
 		t.Errorf("NaN: %+v", nan)
 	}
-
-	var out strings.Builder
-	if err := back.Print(&out); err != nil {
-		t.Fatal(err)
-	}
-	if firing, pending := strings.Index(out.String(), "\nfiring "), strings.Index(out.String(), "\npending "); firing > pending {
-		t.Errorf("a pending alert before a firing one:\n%s", &out)
-	}
-	for _, part := range []string{
-		"evaluated at 2026-01-02T03:02:00Z; ",
-		", back to 2026-01-02T03:00:00Z\n",
-		`pending  {alertname="Hot", device="a", severity="warning"} since 2026-01-02T03:01:00Z (1m0s), fires after 2m0s`,
-		"  hot a\n  value 95 of\n    temp > on (device) limit",
-		"Broken fails (rules.yaml:12, group g): ",
-		"firing   {alertname=\"Nan\"",
-		"2 firing, 1 pending, 0 lately resolved\n1 rules compare several nodes: Prometheus evaluates them, an exporter does not\n",
-	} {
-		if !strings.Contains(out.String(), part) {
-			t.Errorf("missing: %q\n%s", part, out.String())
-		}
-	}
 }
 
 // TestMetrics: metrics of the engine.

@@ -109,7 +109,6 @@ func TestRefused(t *testing.T) {
 		{"a policy whose rules are none", "--set=" + remediatorOn + ",remediator.policy.rules=evict", "/remediator/policy/rules"},
 		{"no remediator at all", "--set=" + remediatorOn + ",remediator.replicas=0", "/remediator/replicas"},
 		{"an OTLP endpoint that is no URL", "--set=traces.endpoint=collector:4317", "/traces/endpoint"},
-		{"contexts of traces without pods", "--set=traces.podAnnotations={traceparent}", "/podMetadata/enabled"},
 		{"an unknown alert", "--set=rules.disabled={AcceleratorFaild}", "rules.disabled: no alert is named AcceleratorFaild; accepted are Accel"},
 		{"an unknown rule file", "--set=rules.files.host=true", "rules.files.host: no rule file has this name; accepted are devices, "},
 		{"a label of the rules", "--set=rules.labels.severity=x", "rules.labels.severity: the rules use this label; refused are alertname, "},

@@ -208,13 +208,13 @@ func TestPackagedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		page, err := io.ReadAll(unpacked)
-		if err != nil || !regexp.MustCompile(`\A\.TH "[a-z-]+" 1 .*\n\.SH NAME\n\S+ \\- [a-z].*\n`).Match(page) || strings.Contains(string(page), "usage:") {
+		if err != nil || !regexp.MustCompile(`\A\.TH "[a-z-]+" 1\n\.SH NAME\n\S+ \\- [a-z].*\n`).Match(page) || strings.Contains(string(page), "usage:") {
 			t.Errorf("%s, %v: %.300s", file.Name(), err, page)
 		}
 	}
 
 	for typed, want := range map[string]string{
-		"w": "who", "who --wi": "--wide", "rules ": "eval", "rules eval --u": "--url", "doctor --js": "--json",
+		"w": "who", "who --wi": "--wide", "rules ": "check", "alerts --u": "--url", "doctor --js": "--json",
 		"--metrics.detail ": "full", "help se": "series", "alerts --color a": "always",
 	} {
 		words := strings.Split(typed, " ")

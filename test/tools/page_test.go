@@ -29,7 +29,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
+	"github.com/accel-exporter/accel-exporter/internal/status"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/sim/terminal"
 	"github.com/accel-exporter/accel-exporter/podmap"
@@ -289,7 +289,7 @@ const foreign = `[...document.querySelectorAll('img, iframe, object, embed, base
 func TestStatusPageHostileTexts(t *testing.T) {
 	t.Parallel()
 	program(t, "CHROMIUM")
-	data, err := os.ReadFile(filepath.Join(root, "internal/exposition/status/testdata/hostile.txt"))
+	data, err := os.ReadFile(filepath.Join(root, "internal/status/testdata/hostile.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,9 +98,6 @@
 {{- if .traces.caSecret.name }}
 - --otlp.ca-file=/run/secrets/otlp/ca.crt
 {{- end }}
-{{- range .traces.podAnnotations }}
-- {{ printf "--otlp.pod-annotation=%s" . | quote }}
-{{- end }}
 {{- end }}
 - --log.level={{ .logLevel }}
 - --log.format={{ .logFormat }}

@@ -62,6 +62,7 @@ type View struct {
 	Events                        []Event
 	Allocations                   []Allocation `json:"-"` // all Holders
 	Uncertain                     string       // why the allocations are not certain
+	Unmanaged                     bool         // there is no kubelet: processes use the devices
 	Resources                     []allocation.Resource
 	Strays                        []string // allocations and processes that belong to nothing
 	// More are how many further ones there are.
@@ -101,12 +102,14 @@ type Device struct {
 	State
 	Age                                     string // of its values, if they are not of now
 	Reasons                                 []string
-	More                                    int // further reasons
-	Action                                  string
+	More                                    int    // further reasons
+	Action                                  string // in words, and its code
+	Code                                    string
+	Doc                                     string // the runbook below Docs of a device that is not well
 	Temperature, Power, Utilization, Memory Cell
 	Holders                                 []Allocation
 	Pods                                    []Allocation `json:"-"` // the first of Holders
-	MorePods                                int
+	MorePods, MoreHolders                   int
 	Clients                                 []Client
 	MoreClients                             int
 	Free                                    string // the availability of a device without holders
@@ -116,6 +119,7 @@ type Device struct {
 // Allocation is a pod on a device.
 type Allocation struct {
 	Device, Index, Pod, Held, Utilization, Memory, Idle, Cost, Notes string
+	Containers                                                       string // and resources
 	// IdleSeconds and IdleCost are the numbers of Idle and Cost, 0 if they are
 	// unknown.
 	IdleSeconds, IdleCost float64
@@ -323,8 +327,11 @@ func deviceRow(d *collector.Device, a *allocation.Device, now time.Time) Device 
 	if d.Down != "" {
 		r.Reasons = append(r.Reasons, Down(d.Down)+".")
 	}
-	if d.Verdict != nil {
-		r.Action = Action(d.Verdict.Action)
+	if d.Verdict == nil {
+		r.Doc = Runbook("", d.Down, "")
+	} else {
+		r.Action, r.Code = Action(d.Verdict.Action), d.Verdict.Action
+		r.Doc = Runbook(d.Verdict.State, d.Down, d.Verdict.Action)
 		for _, x := range d.Verdict.Reasons {
 			r.Reasons = append(r.Reasons, sentence(x.Text))
 		}
@@ -341,8 +348,18 @@ func deviceRow(d *collector.Device, a *allocation.Device, now time.Time) Device 
 	for i := range a.Holders {
 		r.Holders = append(r.Holders, allocationOf(&a.Holders[i], &r, now))
 	}
+	if len(a.Holders) > 0 && len(a.NotAllocatable) > 0 {
+		r.Holders[0].Notes = strings.TrimPrefix(r.Holders[0].Notes+"; not allocatable again as "+strings.Join(a.NotAllocatable, ", "), "; ")
+	}
 	r.Pods, r.MorePods = first(r.Holders, maxHolders)
-	if len(a.Holders) == 0 {
+	r.MoreHolders = a.OmittedHolders
+	switch {
+	case len(a.Holders) > 0:
+	case a.Availability == allocation.Unmanaged && a.Processes == nil:
+		r.Free = "processes not known"
+	case a.Availability == allocation.Unmanaged && *a.Processes == 0:
+		r.Free = "no process"
+	default:
 		r.Free, r.Why = strings.ReplaceAll(string(a.Availability), "_", " "), a.Why
 	}
 	return r
@@ -380,6 +397,7 @@ func sentence(s string) string {
 
 func allocationOf(a *allocation.Allocation, d *Device, now time.Time) Allocation {
 	out := Allocation{Device: d.ID, Index: cmp.Or(d.Index, d.Short), Pod: a.Namespace + "/" + a.Pod, Held: Ago(now.Sub(a.Since))}
+	out.Containers = "[" + strings.Join(a.Containers, ",") + "] " + strings.Join(a.Resources, ",")
 	if a.SinceAtLeast {
 		out.Held = "at least " + out.Held
 	}
@@ -415,7 +433,7 @@ func (v *View) allocations(r *allocation.Report) {
 		index[d.ID] = cmp.Or(d.Index, d.Short)
 		v.Allocations = append(v.Allocations, d.Holders...)
 	}
-	v.Resources, v.Uncertain = r.Resources, r.Uncertain()
+	v.Resources, v.Uncertain, v.Unmanaged = r.Resources, r.Uncertain(), r.State == podmap.StateAbsent
 	for i := range r.Unresolved {
 		v.Strays = append(v.Strays, r.Unresolved[i].Sentence())
 	}

@@ -3,7 +3,7 @@ package status_test
 import (
 	"testing"
 
-	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
+	"github.com/accel-exporter/accel-exporter/internal/status"
 )
 
 // TestRunbook: the runbook of a device is that of the alert which fires for it.

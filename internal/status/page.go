@@ -18,7 +18,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
-	"golang.org/x/time/rate"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
@@ -41,11 +40,8 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// Limits of the page: of renderings per second, of answers that are being sent, and
-// of the time to send one.
+// Limits of the page: of answers that are being sent, and of the time to send one.
 const (
-	renderRate   = 10
-	renderBurst  = 30
 	maxAnswers   = 16
 	writeTimeout = 10 * time.Second
 	// reuse is how long a page without a newer Snapshot is sent again: ages grow.
@@ -56,25 +52,12 @@ const (
 type Page struct {
 	o       Options
 	history history
-	limit   *rate.Limiter
 	sending atomic.Int32
 
 	mu       sync.Mutex
 	of       *collector.Snapshot // that answers are of
 	answers  map[request]*answer
 	rendered time.Time
-}
-
-// View returns what the page shows of the latest Snapshot, with a device if it is
-// given and there is one. It returns nil before the first Snapshot.
-func (p *Page) View(device string) *View {
-	s := p.o.Snapshot()
-	if s == nil {
-		return nil
-	}
-	v := p.view(s)
-	v.detail(p, s, device)
-	return v
 }
 
 // request is what a viewer wants: the page of a device, or of the node if it is
@@ -86,7 +69,7 @@ type request struct {
 
 // New returns a Page.
 func New(o Options) *Page {
-	return &Page{o: o, limit: rate.NewLimiter(renderRate, renderBurst)}
+	return &Page{o: o}
 }
 
 //go:embed page.html
@@ -223,9 +206,6 @@ func (p *Page) get(of request) (*answer, int, string) {
 	}
 	if a := p.answers[of]; a != nil {
 		return a, 0, ""
-	}
-	if !p.limit.Allow() {
-		return nil, http.StatusServiceUnavailable, "too many pages per second, try again later"
 	}
 	v := p.view(s)
 	if found := v.detail(p, s, of.device); !found && of.device != "" && !of.json {

@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
@@ -419,41 +417,11 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// TestSize: the page of a node with 8 GPUs and 56 partitions is below 150 KB, and so
-// is that of twice as many.
-func TestSize(t *testing.T) {
-	for _, gpus := range []int{8, 16} {
-		w := node(gpus, 7)
-		p := w.page()
-		at := time.Now()
-		for i := range samples {
-			for j := range w.snap.Devices {
-				d := &w.snap.Devices[j]
-				for k := range d.Readings {
-					if d.Readings[k].Metric != collector.DeviceInfo && d.Readings[k].Metric != collector.MemoryTotal {
-						d.Readings[k].Value *= 1 + 0.3*float64((i*7+j)%5-2)/10
-					}
-				}
-			}
-			p.history.record(w.snap, at.Add(time.Duration(i)*step))
-		}
-		size := get(t, handler(p), "/").Body.Len()
-		for _, name := range []string{"status.css", "status.js", "status.svg"} {
-			size += get(t, handler(p), "/-/"+name).Body.Len()
-		}
-		t.Logf("%d GPUs: %d bytes", gpus, size)
-		if size > 150<<10 {
-			t.Errorf("%d GPUs: the page and its files have %d bytes", gpus, size)
-		}
-	}
-}
-
-// TestAnswers: a page is rendered once for a Snapshot, sent again by its ETag, and
-// renderings are limited.
+// TestAnswers: a page is rendered once for a Snapshot and sent again by its ETag, and
+// viewers that do not read are limited in number.
 func TestAnswers(t *testing.T) {
 	w := node(8, 7)
 	p := w.page()
-	p.limit = rate.NewLimiter(0, 2)
 	h := handler(p)
 	first := get(t, h, "/")
 	for name, want := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"} {
@@ -472,55 +440,14 @@ func TestAnswers(t *testing.T) {
 	if changed := get(t, h, "/", "If-None-Match", tag); changed.Code != http.StatusOK {
 		t.Errorf("after another Snapshot: %d", changed.Code)
 	}
-	w.snap = &collector.Snapshot{Seq: 3, Time: now.Add(2 * time.Second)}
+	p.sending.Add(maxAnswers)
 	if limited := get(t, h, "/"); limited.Code != http.StatusServiceUnavailable {
-		t.Errorf("beyond the limit: %d", limited.Code)
+		t.Errorf("one viewer too many: %d", limited.Code)
 	}
+	p.sending.Add(-maxAnswers)
 	w.snap = nil
 	if none := get(t, h, "/"); none.Code != http.StatusServiceUnavailable {
 		t.Errorf("without a Snapshot: %d", none.Code)
-	}
-}
-
-// stalled is a viewer that does not read its answer.
-type stalled struct {
-	http.ResponseWriter
-	reached, release chan struct{}
-}
-
-func (s stalled) Write(p []byte) (int, error) {
-	s.reached <- struct{}{}
-	<-s.release
-	return len(p), nil
-}
-
-// TestStalledViewers: viewers that do not read are limited in number and keep nobody
-// else out of the exporter: no lock is held while they are written to.
-func TestStalledViewers(t *testing.T) {
-	w := node(1, 0)
-	p := w.page()
-	h := handler(p)
-	reached, release := make(chan struct{}), make(chan struct{})
-	ended := make(chan struct{})
-	for range maxAnswers {
-		go func() {
-			h.ServeHTTP(stalled{httptest.NewRecorder(), reached, release}, httptest.NewRequest(http.MethodGet, "/", nil))
-			ended <- struct{}{}
-		}()
-		<-reached
-	}
-	if code := get(t, h, "/").Code; code != http.StatusServiceUnavailable {
-		t.Errorf("one viewer too many: %d", code)
-	}
-	if _, code, text := p.get(request{}); code != 0 {
-		t.Errorf("the page is locked: %s", text)
-	}
-	close(release)
-	for range maxAnswers {
-		<-ended
-	}
-	if code := get(t, h, "/").Code; code != http.StatusOK {
-		t.Errorf("after they have gone: %d", code)
 	}
 }
 
@@ -552,7 +479,6 @@ func TestWords(t *testing.T) {
 func BenchmarkPage(b *testing.B) {
 	w := node(8, 7)
 	p := w.page()
-	p.limit = rate.NewLimiter(rate.Inf, 0)
 	for i := range samples {
 		p.history.record(w.snap, time.Now().Add(time.Duration(i)*step))
 	}
@@ -562,23 +488,6 @@ func BenchmarkPage(b *testing.B) {
 		if a, _, text := p.get(request{}); a == nil || bytes.Contains(a.body, []byte("No accelerator")) {
 			b.Fatal(text)
 		}
-	}
-}
-
-func BenchmarkRecord(b *testing.B) {
-	w := node(8, 7)
-	p := w.page()
-	for i := range w.snap.Devices {
-		d := &w.snap.Devices[i]
-		for len(d.Readings) < 150 {
-			d.Set(collector.PCIeTransmitRate, 1)
-		}
-	}
-	at := time.Now()
-	b.ReportAllocs()
-	for b.Loop() {
-		at = at.Add(step)
-		p.history.record(w.snap, at)
 	}
 }
 

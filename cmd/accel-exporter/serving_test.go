@@ -93,8 +93,8 @@ func (w *punctual) Write(p []byte) (int, error) {
 // make it.
 func TestSlowState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w := &program{}, &punctual{ResponseRecorder: httptest.NewRecorder()}
-		p.sendState(w, &p.answers.state, func() any {
+		p, w := &serving{}, &punctual{ResponseRecorder: httptest.NewRecorder()}
+		p.sendState(w, func() any {
 			time.Sleep(time.Minute)
 			return "made"
 		})
