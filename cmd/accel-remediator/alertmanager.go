@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/common/config"
@@ -17,8 +18,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
-// alertmanagers list alerts. One that answers is enough, because each has every
-// alert. One that has just started lists fewer, but the lists are added.
+// alertmanagers list alerts. Alertmanagers do not tell each other their alerts, and one
+// that has just started lists none, so each answer counts by itself.
 type alertmanagers []alertmanager
 
 type alertmanager struct {
@@ -64,32 +65,17 @@ func newAlertmanagers(urls []string, clientFile string) (alertmanagers, error) {
 }
 
 // List implements remediation.Source.
-func (all alertmanagers) List(ctx context.Context) ([]remediation.Alert, error) {
-	type answer struct {
-		alerts []remediation.Alert
-		err    error
-	}
-	answers := make(chan answer, len(all))
-	for _, a := range all {
-		go func() {
+func (all alertmanagers) List(ctx context.Context) []remediation.Answer {
+	answers := make([]remediation.Answer, len(all))
+	var asked sync.WaitGroup
+	for i, a := range all {
+		asked.Go(func() {
 			list, err := a.list(ctx)
-			answers <- answer{list, err}
-		}()
+			answers[i] = remediation.Answer{Alertmanager: a.host, Alerts: list, Err: err}
+		})
 	}
-	var list []remediation.Alert
-	var errs []error
-	for range all {
-		a := <-answers
-		if a.err != nil {
-			errs = append(errs, a.err)
-			continue
-		}
-		list = append(list, a.alerts...)
-	}
-	if len(errs) == len(all) {
-		return nil, errors.Join(errs...)
-	}
-	return list, nil
+	asked.Wait()
+	return answers
 }
 
 func (a alertmanager) list(ctx context.Context) ([]remediation.Alert, error) {

@@ -2,6 +2,7 @@ package remediation
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -45,55 +46,89 @@ func (a *Alert) key() string {
 	return b.String()
 }
 
+// Answer is the answer of one Alertmanager.
+type Answer struct {
+	// Alertmanager is its host, which is the same in each pass.
+	Alertmanager string
+	Alerts       []Alert
+	// Err is why it did not answer, nil if it did.
+	Err error
+}
+
 // Alerts tracks the firing alerts and those that have just disappeared.
+//
+// Alertmanagers do not tell each other their alerts. An alert is therefore resolved only
+// when each Alertmanager that listed it answers without it, and after a start only when
+// each Alertmanager has answered.
 type Alerts struct {
 	settle time.Duration
-	began  time.Time // of lists without a gap
+	began  time.Time // of answers without a gap
 	known  map[string]*tracked
 	blind  bool // no Alertmanager answered the last time
+	// silent has each Alertmanager without an answer since the start.
+	silent map[string]bool
 }
 
 type tracked struct {
 	Alert
 	seen   time.Time // when it was listed last
-	listed bool      // in the last list
+	listed bool      // in the last answers
+	// by has each Alertmanager whose last answer had the alert.
+	by map[string]bool
 }
 
 // NewAlerts returns an Alerts without alerts. An alert counts as resolved when
 // it has not been listed for settle.
 func NewAlerts(settle time.Duration, now time.Time) *Alerts {
-	return &Alerts{settle: settle, began: now, known: map[string]*tracked{}, blind: true}
+	return &Alerts{settle: settle, began: now, known: map[string]*tracked{}, blind: true, silent: map[string]bool{}}
 }
 
-// Listed adds the alerts of every Alertmanager that answered. After a gap, all
-// known alerts count as listed now: an Alertmanager that has restarted lists
+// Listed takes the answers of a pass, one of each Alertmanager. After a gap without any
+// answer, all known alerts count as listed now: an Alertmanager that has restarted lists
 // none at first.
-func (a *Alerts) Listed(now time.Time, list []Alert) {
-	listed := map[string]*tracked{}
-	for _, alert := range list {
-		key := alert.key()
-		if s := listed[key]; s != nil {
-			s.merge(&alert)
+func (a *Alerts) Listed(now time.Time, answers []Answer) {
+	listed, failed := map[string]*tracked{}, map[string]bool{}
+	for _, answer := range answers {
+		if answer.Err != nil {
+			failed[answer.Alertmanager] = true
+			if _, known := a.silent[answer.Alertmanager]; !known {
+				a.silent[answer.Alertmanager] = true
+			}
 			continue
 		}
-		listed[key] = &tracked{alert, now, true}
+		a.silent[answer.Alertmanager] = false
+		for _, alert := range answer.Alerts {
+			key := alert.key()
+			if s := listed[key]; s != nil {
+				s.merge(&alert)
+			} else {
+				listed[key] = &tracked{alert, now, true, map[string]bool{}}
+			}
+			listed[key].by[answer.Alertmanager] = true
+		}
+	}
+	if len(failed) == len(answers) {
+		a.blind = true
+		return
 	}
 	if a.blind {
 		a.began = now
 	}
 	for key, s := range a.known {
-		if a.blind {
+		maps.DeleteFunc(s.by, func(host string, _ bool) bool { return !failed[host] })
+		if again := listed[key]; again != nil {
+			maps.Copy(again.by, s.by)
+			continue
+		}
+		if a.blind || len(s.by) > 0 {
 			s.seen = now
 		}
-		if s.listed = false; listed[key] == nil && now.Sub(s.seen) <= a.settle {
+		if s.listed = false; now.Sub(s.seen) <= a.settle {
 			listed[key] = s
 		}
 	}
 	a.known, a.blind = listed, false
 }
-
-// Missed records that no Alertmanager answered.
-func (a *Alerts) Missed() { a.blind = true }
 
 // merge adds the same alert of another Alertmanager, which may have received a
 // silence earlier, or the alert later.
@@ -105,10 +140,32 @@ func (s *tracked) merge(other *Alert) {
 	}
 }
 
-// settled reports whether an unlisted alert is resolved: lists have had no gap
+// heard reports whether each Alertmanager has answered since the start and one did in
+// the last pass.
+func (a *Alerts) heard() bool {
+	for _, silent := range a.silent {
+		if silent {
+			return false
+		}
+	}
+	return !a.blind
+}
+
+// settled reports whether an unlisted alert is resolved: answers have had no gap
 // for longer than settle.
 func (a *Alerts) settled(now time.Time) bool {
-	return !a.blind && now.Sub(a.began) > a.settle
+	return a.heard() && now.Sub(a.began) > a.settle
+}
+
+// fires reports whether an alert of one of the names is known for a node, whatever the
+// policy makes of it: a label of any name has the node as its value.
+func (a *Alerts) fires(names []string, node string) bool {
+	for _, s := range a.known {
+		if slices.Contains(names, s.Name()) && slices.Contains(slices.Collect(maps.Values(s.Labels)), node) {
+			return true
+		}
+	}
+	return false
 }
 
 // firing reports whether the alert may cause an action: it is in the last list

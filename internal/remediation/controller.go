@@ -11,9 +11,8 @@ import (
 
 // Source lists the firing alerts.
 type Source interface {
-	// List returns the alerts of every Alertmanager that answered, and an error if
-	// none did.
-	List(ctx context.Context) ([]Alert, error)
+	// List returns the answer of each Alertmanager, in the same order in each pass.
+	List(ctx context.Context) []Answer
 }
 
 // Options make a Controller.
@@ -121,13 +120,13 @@ func (c *Controller) pass(ctx context.Context) {
 	began := c.o.Now()
 	policy := c.policy.Load()
 	c.alerts.settle = policy.Settle
-	list, err := c.o.Alerts.List(ctx)
-	c.m.listed(err == nil)
-	if err != nil {
-		c.o.Log.Warn("Alerts cannot be listed; nodes are neither taken out nor let in", "err", err)
-		c.alerts.Missed()
-	} else {
-		c.alerts.Listed(began, list)
+	answers := c.o.Alerts.List(ctx)
+	c.alerts.Listed(began, answers)
+	c.m.listed(answers)
+	for _, a := range answers {
+		if a.Err != nil {
+			c.o.Log.Warn("Cannot list alerts; nodes whose alerts only this Alertmanager knows stay out", "alertmanager", a.Alertmanager, "err", a.Err)
+		}
 	}
 	nodes, err := c.o.Cluster.Nodes(ctx)
 	if err != nil {

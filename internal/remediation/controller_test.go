@@ -117,13 +117,20 @@ func (c *cluster) MakeJob(_ context.Context, _ string, call *Call) error {
 	return c.do("job", func() error { c.jobs[call.Key] = call; return nil })
 }
 
-// listed is the list of an Alertmanager.
+// listed is the answer of one Alertmanager, and of a second one if it is not nil.
 type listed struct {
 	alerts []Alert
 	err    error
+	second *listed
 }
 
-func (l *listed) List(context.Context) ([]Alert, error) { return l.alerts, l.err }
+func (l *listed) List(context.Context) []Answer {
+	answers := []Answer{{"am-0", l.alerts, l.err}}
+	if l.second != nil {
+		answers = append(answers, Answer{"am-1", l.second.alerts, l.second.err})
+	}
+	return answers
+}
 
 // rig is a Controller of a cluster in memory, with a clock that the test sets.
 type rig struct {

@@ -29,11 +29,11 @@ var (
 	}
 	withheldNodes = &collector.Metric{
 		Name:   "accel_remediator_withheld_nodes",
-		Help:   "Nodes of the pool for which an alert requires an action that is withheld, by reason.",
+		Help:   "Nodes of the pool that are not taken out or not let in, by reason.",
 		Kind:   collector.Gauge,
 		Labels: []string{"pool", "reason"},
 		Range:  count,
-		Values: []string{"reason: hold (the annotation accel.health/hold), suppressed (the alert is silenced, inhibited or no longer listed), share (limits.share), hour (limits.per_hour), breaker"},
+		Values: []string{"reason: hold (the annotation accel.health/hold), suppressed (the alert is silenced, inhibited or no longer listed), share (limits.share), hour (limits.per_hour or limits.returns_per_hour), breaker, unknown (an Alertmanager that may know the alert does not answer), policy (the policy has changed and does not cover what the node is out for)"},
 	}
 	plannedNodes = &collector.Metric{
 		Name:   "accel_remediator_planned_nodes",
@@ -85,10 +85,11 @@ var (
 		Range: count,
 	}
 	alertsListed = &collector.Metric{
-		Name:  "accel_remediator_alerts_listed",
-		Help:  "1 if an Alertmanager answered the last pass. While 0, nodes are neither taken out nor let in.",
-		Kind:  collector.Gauge,
-		Range: boolean,
+		Name:   "accel_remediator_alerts_listed",
+		Help:   "1 if the Alertmanager answered the last pass. While 0, no node is let in whose alert it listed; while 0 for all, no node is taken out.",
+		Kind:   collector.Gauge,
+		Labels: []string{"alertmanager"},
+		Range:  boolean,
 	}
 	acting = &collector.Metric{
 		Name:  "accel_remediator_acting",

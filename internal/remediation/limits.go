@@ -11,6 +11,7 @@ type counts struct {
 	limits Limits
 	pools  map[string]*Pool
 	hour   int // nodes taken out within the last hour
+	back   int // nodes let in within the last hour
 }
 
 // count counts by the annotations of the nodes, so that a restarted process and
@@ -27,19 +28,27 @@ func (p *Policy) count(nodes []Node, wants map[string]*want, now time.Time) *cou
 		}
 		pool.Nodes++
 		r, w := n.record(), wants[n.Name]
-		if r != nil {
-			pool.Out++
-		}
-		for _, t := range n.history() {
-			if now.Sub(t) < time.Hour {
-				c.hour++
-			}
-		}
 		switch {
 		case r != nil:
-			began[pool.Name] = append(began[pool.Name], r.Since)
-		case w.marks() && w.firing:
+			pool.Out++
+		case n.Unschedulable || n.NotReady:
+			pool.Down++
+		}
+		// A kubelet can write any time into the annotations of its node, so each node
+		// counts once.
+		within := func(t time.Time) bool { return !t.After(now) && now.Sub(t) < time.Hour }
+		if slices.ContainsFunc(n.history(), within) {
+			c.hour++
+		}
+		if within(n.returned()) {
+			c.back++
+		}
+		// The clock of the breaker starts at the alert that requires the present action.
+		switch {
+		case w != nil && w.firing && (r == nil || w.since.After(r.Since)):
 			began[pool.Name] = append(began[pool.Name], w.since)
+		case r != nil:
+			began[pool.Name] = append(began[pool.Name], r.Since)
 		}
 	}
 	for name, pool := range c.pools {
@@ -71,7 +80,7 @@ func (c *counts) refuses(name string) string {
 	switch {
 	case pool.Open:
 		return WithheldBreaker
-	case pool.Out > 0 && float64(pool.Out+1) > c.limits.Share*float64(pool.Nodes):
+	case pool.Out > 0 && float64(pool.Out+pool.Down+1) > c.limits.Share*float64(pool.Nodes):
 		return WithheldShare
 	case c.hour >= c.limits.PerHour:
 		return WithheldHour

@@ -81,7 +81,11 @@ func (c *Controller) Collect(ch chan<- prometheus.Metric) {
 
 func (m *metrics) done(action, result string) { m.actions.WithLabelValues(action, result).Inc() }
 
-func (m *metrics) listed(ok bool) { m.listing.WithLabelValues().Set(value(ok)) }
+func (m *metrics) listed(answers []Answer) {
+	for _, a := range answers {
+		m.listing.WithLabelValues(a.Alertmanager).Set(value(a.Err == nil))
+	}
+}
 
 func (m *metrics) passed(began, ended time.Time) {
 	m.lastTime.WithLabelValues().Set(seconds(ended))

@@ -16,6 +16,8 @@ const (
 	// HistoryAnnotation is a JSON list of the times at which the node was taken out,
 	// within the repeat.within of the policy.
 	HistoryAnnotation = "accel.health/history"
+	// ReturnedAnnotation is the time, as JSON, at which the node was let in last.
+	ReturnedAnnotation = "accel.health/returned"
 	// HoldAnnotation exempts the node from every change if a person sets it to any
 	// value but "false".
 	HoldAnnotation = "accel.health/hold"
@@ -36,6 +38,8 @@ type Node struct {
 	Annotations   map[string]string `json:"annotations"`
 	Taints        []Taint           `json:"taints"`
 	Unschedulable bool              `json:"unschedulable"`
+	// NotReady: the node's condition Ready is not True.
+	NotReady bool `json:"notReady"`
 	// Condition is the condition of ConditionType, zero if there is none.
 	Condition Condition `json:"condition,omitzero"`
 }
@@ -98,6 +102,14 @@ func (n *Node) history() []time.Time {
 	}
 	slices.SortFunc(times, time.Time.Compare)
 	return times
+}
+
+// returned returns when the node was let in last, zero if it never was.
+func (n *Node) returned() (t time.Time) {
+	if json.Unmarshal([]byte(n.Annotations[ReturnedAnnotation]), &t) != nil {
+		return time.Time{}
+	}
+	return t
 }
 
 // exempt reports whether a person has set HoldAnnotation.

@@ -14,12 +14,14 @@ const (
 	WithheldHold       = "hold"       // the annotation of a person
 	WithheldSuppressed = "suppressed" // the alert is silenced, inhibited, or not listed any more
 	WithheldShare      = "share"      // limits.share
-	WithheldHour       = "hour"       // limits.per_hour
+	WithheldHour       = "hour"       // limits.per_hour, limits.returns_per_hour
 	WithheldBreaker    = "breaker"    // much of the pool fails at once
+	WithheldUnknown    = "unknown"    // an Alertmanager that may know the alert does not answer
+	WithheldPolicy     = "policy"     // the policy has changed and does not cover what the node is out for
 )
 
 // Withheld lists those reasons.
-var Withheld = []string{WithheldHold, WithheldSuppressed, WithheldShare, WithheldHour, WithheldBreaker}
+var Withheld = []string{WithheldHold, WithheldSuppressed, WithheldShare, WithheldHour, WithheldBreaker, WithheldUnknown, WithheldPolicy}
 
 // Plan lists the actions that are due now. As JSON it is the page /debug/plan.
 type Plan struct {
@@ -67,9 +69,11 @@ type Step struct {
 // Pool is the state of a pool.
 type Pool struct {
 	Name string `json:"name"`
-	// Nodes counts all nodes, Out those that are out.
+	// Nodes counts all nodes, Out the nodes that are out, Down the other nodes that are
+	// cordoned or not ready.
 	Nodes int `json:"nodes"`
 	Out   int `json:"out"`
+	Down  int `json:"down"`
 	// Open: the breaker is open; no further node is taken out.
 	Open bool `json:"open"`
 }
@@ -88,7 +92,7 @@ func (p *Policy) Plan(nodes []Node, alerts *Alerts, now time.Time) *Plan {
 	c := p.count(nodes, wants, now)
 	for _, n := range p.inOrder(nodes, wants) {
 		w, r := wants[n.Name], n.record()
-		if !w.marks() && r == nil && !(w != nil && w.matched) {
+		if w == nil && r == nil {
 			continue
 		}
 		s := p.step(&n, w, r, alerts, c, now)
@@ -136,14 +140,17 @@ func (p *Policy) step(n *Node, w *want, r *Record, alerts *Alerts, c *counts, no
 	switch {
 	case n.exempt():
 		s.Withheld = WithheldHold
-	case !w.marks() && r != nil:
-		if alerts.settled(now) && !n.inspected() {
-			p.end(&s, n, r)
+	case w == nil:
+		if s.Withheld = p.keeps(n, r, alerts, c); s.Withheld == "" && alerts.settled(now) && !n.inspected() {
+			p.end(&s, n, r, now)
+			c.back++
 		}
-	case !w.marks():
-		p.act(&s, n, w, nil, c)
+	case !w.firing && w.unknown:
+		s.Withheld = WithheldUnknown
 	case !w.firing:
 		s.Withheld = WithheldSuppressed
+	case r != nil && rank[w.health] > rank[r.Health] && c.open(p.pool(n)):
+		s.Withheld = WithheldBreaker
 	case r == nil:
 		if s.Withheld = c.refuses(p.pool(n)); s.Withheld == "" {
 			p.begin(&s, n, w, now)
@@ -154,6 +161,30 @@ func (p *Policy) step(n *Node, w *want, r *Record, alerts *Alerts, c *counts, no
 		p.act(&s, n, w, r, c)
 	}
 	return s
+}
+
+// keeps returns why a node without an alert stays out, or "".
+func (p *Policy) keeps(n *Node, r *Record, alerts *Alerts, c *counts) string {
+	switch {
+	case !alerts.heard():
+		return WithheldUnknown
+	case alerts.fires(r.Alerts, n.Name) || !p.covers(r):
+		return WithheldPolicy
+	case c.back >= p.Limits.ReturnsPerHour:
+		return WithheldHour
+	}
+	return ""
+}
+
+// covers reports whether the policy can set every mark of a record. A kubelet can write
+// the annotation, so no other mark is undone.
+func (p *Policy) covers(r *Record) bool {
+	for _, t := range r.Taints {
+		if !slices.ContainsFunc(p.Rules, func(rule Rule) bool { return slices.Contains(rule.Taints, t) }) {
+			return false
+		}
+	}
+	return !r.Cordoned || slices.ContainsFunc(p.Rules, func(rule Rule) bool { return rule.Cordon })
 }
 
 // begin takes a node out.
@@ -199,9 +230,9 @@ func (p *Policy) mark(s *Step, n *Node, w *want, r Record, history []time.Time) 
 	s.change(n, &after)
 }
 
-// end lets a node in again. It undoes the changes of the record and leaves those
-// of other people.
-func (p *Policy) end(s *Step, n *Node, r *Record) {
+// end lets a node in again. It undoes the changes of the record and leaves the changes
+// of people.
+func (p *Policy) end(s *Step, n *Node, r *Record, now time.Time) {
 	after := *n
 	after.Labels, after.Annotations = maps.Clone(n.Labels), maps.Clone(n.Annotations)
 	s.Ends = true
@@ -216,20 +247,21 @@ func (p *Policy) end(s *Step, n *Node, r *Record) {
 		s.Condition = Condition{"True", "NoAlert", "No alert requires an action."}
 	}
 	delete(after.Annotations, RecordAnnotation)
+	put(&after.Annotations, ReturnedAnnotation, text(now.UTC().Truncate(time.Second)))
 	s.change(n, &after)
 }
 
 // act plans evictions and calls. There are no calls for a node that fails
 // repeatedly, and neither for a pool whose breaker is open: a person decides.
 func (p *Policy) act(s *Step, n *Node, w *want, r *Record, c *counts) {
-	if w == nil || c.open(p.pool(n)) {
-		if w != nil && (len(w.evict) > 0 || len(w.calls) > 0) {
+	if c.open(p.pool(n)) {
+		if len(w.evict) > 0 || len(w.calls) > 0 {
 			s.Withheld = cmp.Or(s.Withheld, WithheldBreaker)
 		}
 		return
 	}
 	s.Evict = w.evict
-	if s.Inspect || n.inspected() || !w.marks() {
+	if s.Inspect || n.inspected() {
 		return
 	}
 	for _, hook := range w.calls {
@@ -260,7 +292,7 @@ func (s *Step) change(was, is *Node) {
 	s.Patch = Patch{
 		Version:     was.Version,
 		Labels:      difference(was.Labels, is.Labels, HealthLabel),
-		Annotations: difference(was.Annotations, is.Annotations, RecordAnnotation, HistoryAnnotation, InspectAnnotation),
+		Annotations: difference(was.Annotations, is.Annotations, RecordAnnotation, HistoryAnnotation, InspectAnnotation, ReturnedAnnotation),
 	}
 	if !slices.Equal(was.Taints, is.Taints) {
 		s.Patch.Taints = &is.Taints

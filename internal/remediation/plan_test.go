@@ -15,7 +15,7 @@ const policyText = `
 node_label: node
 pool_label: pool
 settle: 1m
-limits: {share: 0.5, per_hour: 4}
+limits: {share: 0.5, per_hour: 4, returns_per_hour: 100}
 breaker: {share: 0.5, window: 5m, nodes: 3}
 repeat: {count: 3, within: 24h}
 hooks: {reset: {url: "http://reset.example/"}}
@@ -31,8 +31,6 @@ rules:
     wait: 2m
     health: degraded
     taints: [{key: accel.health, value: degraded, effect: PreferNoSchedule}]
-  - match: {alertname: Pod}
-    evict: true
 `
 
 func policy(t testing.TB) *Policy {
@@ -282,10 +280,10 @@ func TestBreaker(t *testing.T) {
 	for i := range 3 {
 		listed = append(listed, lostOn(i, noon))
 	}
-	listed = append(listed, alert("Lost", 10, noon), alert("Pod", 3, noon, "namespace", "ml", "pod", "train-3"))
+	listed = append(listed, alert("Lost", 10, noon))
 	for range 20 { // also long after the window
 		p := r.pass(t, time.Minute, listed...)
-		for i := range 4 {
+		for i := range 3 {
 			if s := r.step(i); s.Begins || s.Withheld != WithheldBreaker || len(s.Evict) > 0 || s.Node.Version != "1" {
 				t.Fatalf("%+v", s)
 			}
@@ -324,12 +322,147 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// A rule without marks evicts the pod only.
-func TestPodOnly(t *testing.T) {
-	r := newRig(t, 4)
-	r.pass(t, 10*time.Second, alert("Pod", 1, noon, "namespace", "ml", "pod", "train-1"))
-	if s := r.step(1); len(s.Evict) != 1 || !s.Patch.Empty() || s.Begins || len(r.pods) != 3 {
-		t.Errorf("%+v, %v", s, r.pods)
+// A node that is out returns only on knowledge: as long as an Alertmanager that may know
+// its alert is silent, or the policy does not cover it, the node stays out.
+func TestReturnsOnKnowledge(t *testing.T) {
+	lost := lostOn(1, noon)
+	for name, c := range map[string]struct {
+		before, after func(r *rig)
+		want          string
+		returns       bool // once the cause has ended
+	}{
+		"the Alertmanager with the alert is away, the other never received it": {
+			before: func(r *rig) { r.alerts.second = &listed{} },
+			after:  func(r *rig) { r.alerts.err = errDown },
+			want:   WithheldUnknown, returns: true,
+		},
+		"the same, and the remediator has restarted": {
+			before: func(r *rig) { r.alerts.second = &listed{} },
+			after:  func(r *rig) { r.alerts.err = errDown; r.restart() },
+			want:   WithheldUnknown, returns: true,
+		},
+		"the other is away, and never listed the alert": {
+			before:  func(r *rig) { r.alerts.second = &listed{} },
+			after:   func(r *rig) { r.alerts.alerts, r.alerts.second.err = nil, errDown },
+			returns: true,
+		},
+		"no rule matches": {
+			after: func(r *rig) { r.policy.Rules = r.policy.Rules[1:] },
+			want:  WithheldPolicy,
+		},
+		"the label of the node is mistyped": {
+			after: func(r *rig) { r.policy.NodeLabel = "nod" },
+			want:  WithheldPolicy,
+		},
+		"the alert has ended, and the policy cannot set the taint": {
+			after: func(r *rig) { r.policy.Rules[0].Taints, r.alerts.alerts = nil, nil },
+			want:  WithheldPolicy,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 4)
+			if c.before != nil {
+				c.before(r)
+			}
+			r.pass(t, 10*time.Second, lost)
+			if !r.step(1).Begins {
+				t.Fatal("not taken out")
+			}
+			listed := r.alerts.alerts
+			c.after(r)
+			if r.alerts.alerts == nil {
+				listed = nil
+			}
+			for range 20 {
+				r.pass(t, time.Minute, listed...)
+			}
+			if c.want != "" && (r.nodes["n01"].record() == nil || r.step(1).Withheld != c.want) {
+				t.Fatalf("%+v, want %q", r.step(1), c.want)
+			}
+			if !c.returns {
+				return
+			}
+			r.alerts.err = nil
+			for range 3 {
+				r.pass(t, time.Minute)
+			}
+			if r.nodes["n01"].record() != nil {
+				t.Errorf("stays out: %+v", r.step(1))
+			}
+		})
+	}
+}
+
+// Nodes are let in at a bounded pace.
+func TestReturnsPerHour(t *testing.T) {
+	r := newRig(t, 20)
+	r.policy.Limits.ReturnsPerHour = 2
+	var all []Alert
+	for i := range 4 {
+		all = append(all, alert("Lost", i, noon.Add(time.Duration(i-12)*time.Hour)))
+	}
+	r.pass(t, 10*time.Second, all...)
+	out := func() (n int) {
+		for _, node := range r.nodes {
+			if node.record() != nil {
+				n++
+			}
+		}
+		return n
+	}
+	for i, want := range []int{4, 2, 2, 2, 0} {
+		r.pass(t, []time.Duration{time.Second, 2 * time.Minute, time.Minute, 50 * time.Minute, 10 * time.Minute}[i])
+		if out() != want {
+			t.Errorf("step %d: %d are out, want %d", i, out(), want)
+		}
+	}
+}
+
+// A kubelet may write the annotations of its node: a forged record undoes no taint that
+// the policy cannot set, and a forged history withholds no other node.
+func TestForgedAnnotations(t *testing.T) {
+	r := newRig(t, 20)
+	foreign := Taint{"node.kubernetes.io/unreachable", "", "NoExecute"}
+	r.nodes["n00"].Taints = []Taint{foreign}
+	r.nodes["n00"].Annotations = map[string]string{
+		RecordAnnotation:  text(Record{Since: noon, Taints: []Taint{foreign}}),
+		HistoryAnnotation: text(slices.Repeat([]time.Time{noon.AddDate(8000-2026, 0, 0), noon}, 10)),
+	}
+	for range 10 {
+		r.pass(t, time.Minute, alert("Lost", 1, noon))
+	}
+	if n := r.nodes["n00"]; !slices.Contains(n.Taints, foreign) {
+		t.Errorf("%+v", n)
+	}
+	if n := r.nodes["n01"]; n.record() == nil {
+		t.Errorf("%+v", r.step(1))
+	}
+}
+
+// Nodes that others took out of service count, and the breaker's clock starts at the
+// alert that requires the present action, also where a node is out for a mild one.
+func TestOneBudget(t *testing.T) {
+	r := newRig(t, 10)
+	r.policy.Limits.Share = 0.3
+	r.nodes["n08"].Unschedulable, r.nodes["n09"].NotReady = true, true
+	r.pass(t, 10*time.Second, alert("Lost", 0, noon.Add(-time.Hour)), alert("Lost", 1, noon))
+	if s := r.step(1); s.Withheld != WithheldShare {
+		t.Errorf("%+v", s)
+	}
+
+	r = newRig(t, 10)
+	r.policy.Limits, r.policy.Breaker.Share = Limits{1, 10000, 100}, 0.3
+	var mild, all []Alert
+	for i := range 10 {
+		mild = append(mild, alert("Slow", i, noon.Add(time.Duration(i-100)*time.Hour)))
+		all = append(all, alert("Lost", i, noon.Add(time.Hour)))
+	}
+	r.pass(t, time.Hour, mild...)
+	r.pass(t, time.Minute, append(mild, all...)...)
+	for i := range 10 {
+		if s := r.step(i); s.Withheld != WithheldBreaker || r.nodes[s.Node.Name].Unschedulable {
+			t.Errorf("%+v", s)
+		}
 	}
 }
 

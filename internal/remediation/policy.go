@@ -59,13 +59,15 @@ type Rule struct {
 	Call string `yaml:"call"`
 }
 
-// Limits bound the number of nodes that are taken out.
+// Limits bound the number of nodes that are taken out and let in.
 type Limits struct {
-	// Share is the part of a pool that may be out at the same time, above 0 to 1.
-	// One node always may.
+	// Share is the part of a pool that may be out at the same time, above 0 to 1. Other
+	// nodes that are cordoned or not ready count. One node always may.
 	Share float64 `yaml:"share" accept:"0.001..1"`
 	// PerHour is how many nodes may be taken out within an hour, 1 to 10000.
 	PerHour int `yaml:"per_hour" accept:"1..10000"`
+	// ReturnsPerHour is how many nodes may be let in within an hour, 1 to 10000.
+	ReturnsPerHour int `yaml:"returns_per_hour" accept:"1..10000"`
 }
 
 // Breaker stops new actions in a pool of which many nodes fail at once: the cause
@@ -92,7 +94,7 @@ func DefaultPolicy() *Policy {
 	return &Policy{
 		NodeLabel: "node",
 		Settle:    5 * time.Minute,
-		Limits:    Limits{Share: 0.1, PerHour: 10},
+		Limits:    Limits{Share: 0.1, PerHour: 10, ReturnsPerHour: 10},
 		Breaker:   Breaker{Share: 0.3, Window: 10 * time.Minute, Nodes: 3},
 		Repeat:    Repeat{Count: 3, Within: 7 * 24 * time.Hour},
 	}
@@ -128,6 +130,9 @@ func (p *Policy) Check() error {
 			return strict.At(err, "hooks", name)
 		}
 	}
+	if len(p.Rules) == 0 {
+		return strict.At(errors.New("found no rule; accepted is one or more"), "rules")
+	}
 	return nil
 }
 
@@ -158,8 +163,8 @@ func (r *Rule) check() error {
 	switch {
 	case len(r.Match) == 0:
 		return errors.New("found no pattern; accepted is one or more")
-	case r.Health == "" && (len(r.Taints) > 0 || r.Cordon || r.Condition || r.Call != ""):
-		return errors.New("found no health; accepted with taints, a cordon, a condition or a call: degraded, failed")
+	case r.Health == "":
+		return errors.New("found no health; accepted: degraded, failed")
 	}
 	for i, t := range r.Taints {
 		switch {

@@ -10,7 +10,7 @@ import (
 type want struct {
 	// alerts are the names, sorted and unique.
 	alerts []string
-	// since is when the first of them began to fire.
+	// since is when the first alert that requires health began to fire.
 	since             time.Time
 	health            string
 	taints            []Taint
@@ -20,8 +20,9 @@ type want struct {
 	calls             []string
 	hurt              []Pod    // the pods that firing alerts name
 	devices           []string // that the alerts name, sorted and unique
-	// firing: one of the alerts may cause an action. matched: add was called.
-	firing, matched bool
+	// firing: one of the alerts may cause an action. unknown: an Alertmanager that listed
+	// one of them does not answer.
+	firing, unknown bool
 }
 
 // Pod is a pod that an alert names.
@@ -58,7 +59,7 @@ func (p *Policy) wants(a *Alerts, out map[string]bool, now time.Time) map[string
 		}
 		w := wants[node]
 		if w == nil {
-			w = &want{since: s.StartsAt}
+			w = &want{}
 			wants[node] = w
 		}
 		w.add(s, r, a.firing(s, out[node]))
@@ -70,12 +71,9 @@ func (w *want) add(s *tracked, r *Rule, firing bool) {
 	w.firing = w.firing || firing
 	w.alerts = insert(w.alerts, s.Name(), maxNames)
 	w.devices = insert(w.devices, s.Labels["device"], maxDevices)
-	if !w.matched || rank[r.Health] > rank[w.health] {
-		w.summary = s.Summary
-	}
-	w.matched = true
+	w.unknown = w.unknown || !s.listed && len(s.by) > 0
 	if rank[r.Health] > rank[w.health] {
-		w.health = r.Health
+		w.health, w.summary, w.since = r.Health, s.Summary, s.StartsAt
 	}
 	for _, t := range r.Taints {
 		if !slices.ContainsFunc(w.taints, t.same) {
@@ -109,9 +107,6 @@ func (a *Alert) pods() []Pod {
 	}
 	return list
 }
-
-// marks reports whether the node is to be marked.
-func (w *want) marks() bool { return w != nil && w.health != "" }
 
 // insert adds a text to a sorted list, unless the text is empty or in the list,
 // or the list is full.

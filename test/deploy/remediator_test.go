@@ -17,7 +17,7 @@ import (
 const remediatorOn = "remediator.enabled=true,remediator.alertmanagers={http://alertmanager:9093}"
 
 // someRule is a policy of one rule.
-const someRule = ",remediator.policy.rules[0].match.severity=critical"
+const someRule = ",remediator.policy.rules[0].match.severity=critical,remediator.policy.rules[0].health=failed"
 
 // remediatorCases are those of ci that have it.
 func remediatorCases(t *testing.T) []string {

@@ -143,7 +143,7 @@ func (c *Cluster) SetCondition(ctx context.Context, name string, to remediation.
 		Type: remediation.ConditionType, Status: corev1.ConditionStatus(to.Status), Reason: to.Reason, Message: to.Message,
 		LastHeartbeatTime: now, LastTransitionTime: now,
 	}
-	if was := condition(c.node(name)); was != nil && was.Status == next.Status {
+	if was := condition(c.node(name), remediation.ConditionType); was != nil && was.Status == next.Status {
 		next.LastTransitionTime = was.LastTransitionTime // changes with the status only
 	}
 	patch := map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{next}}}

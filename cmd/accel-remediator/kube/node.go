@@ -23,7 +23,7 @@ func newInformer(client kubernetes.Interface) cache.SharedIndexInformer {
 }
 
 // annotations are those of a node that a plan depends on.
-var annotations = []string{remediation.RecordAnnotation, remediation.HistoryAnnotation, remediation.HoldAnnotation, remediation.InspectAnnotation}
+var annotations = []string{remediation.RecordAnnotation, remediation.HistoryAnnotation, remediation.HoldAnnotation, remediation.InspectAnnotation, remediation.ReturnedAnnotation}
 
 // slim removes what no plan depends on, such as images and addresses: for a
 // thousand nodes it is tens of megabytes.
@@ -35,7 +35,7 @@ func slim(object any) (any, error) {
 	n.ManagedFields = nil
 	maps.DeleteFunc(n.Annotations, func(key, _ string) bool { return !slices.Contains(annotations, key) })
 	n.Status = corev1.NodeStatus{Conditions: slices.DeleteFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type != remediation.ConditionType
+		return c.Type != remediation.ConditionType && c.Type != corev1.NodeReady
 	})}
 	return n, nil
 }
@@ -48,12 +48,16 @@ func (c *Cluster) node(name string) *corev1.Node {
 	return nil
 }
 
-// condition returns the condition that the remediator sets, nil if there is none.
-func condition(n *corev1.Node) *corev1.NodeCondition {
-	if n == nil || len(n.Status.Conditions) == 0 {
+// condition returns a condition of a node, nil if there is none.
+func condition(n *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {
+	if n == nil {
 		return nil
 	}
-	return &n.Status.Conditions[0] // the one that slim leaves
+	i := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == kind })
+	if i < 0 {
+		return nil
+	}
+	return &n.Status.Conditions[i]
 }
 
 // taints returns taints for a patch, which replaces the list as a whole. A taint
@@ -78,7 +82,7 @@ func (c *Cluster) taints(node string, list []remediation.Taint) []corev1.Taint {
 // its node every few seconds.
 func changed(was, is *corev1.Node) bool {
 	a, b := plain(was), plain(is)
-	return a.UID != b.UID || a.Unschedulable != b.Unschedulable || a.Condition != b.Condition ||
+	return a.UID != b.UID || a.Unschedulable != b.Unschedulable || a.NotReady != b.NotReady || a.Condition != b.Condition ||
 		!slices.Equal(a.Taints, b.Taints) || !maps.Equal(a.Labels, b.Labels) || !maps.Equal(a.Annotations, b.Annotations)
 }
 
@@ -91,7 +95,10 @@ func plain(n *corev1.Node) remediation.Node {
 	for _, t := range n.Spec.Taints {
 		p.Taints = append(p.Taints, remediation.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
 	}
-	if c := condition(n); c != nil {
+	if c := condition(n, corev1.NodeReady); c != nil {
+		p.NotReady = c.Status != corev1.ConditionTrue
+	}
+	if c := condition(n, remediation.ConditionType); c != nil {
 		p.Condition = remediation.Condition{Status: string(c.Status), Reason: c.Reason, Message: c.Message}
 	}
 	return p
