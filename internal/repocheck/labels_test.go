@@ -4,9 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"testing"
 
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
@@ -192,56 +190,6 @@ func exprFaults(all map[string]family, e parser.Expr) []string {
 	return out
 }
 
-func TestExprFaultsAreFound(t *testing.T) {
-	all := families(t)
-	for expr, want := range map[string]string{
-		`accel_power_wats`:                                                                                 "no series is named accel_power_wats",
-		`accel_power_watts{devise="x"}`:                                                                    "has no label devise",
-		`accel_device_health{state="ill"}`:                                                                 "state is never ill",
-		`accel_device_health_reason{reason=~"xid_79|zzz"}`:                                                 "reason is never zzz",
-		`accel_device_health_reason{reason=~"(nvlink|zzz)_(.*)|xid_(79|48)"}`:                              "reason is never zzz_.*",
-		`sum by (link) (accel_power_watts)`:                                                                "groups by a label that is missing, link",
-		`max by (node) (accel_power_watts) and on (device) accel_device_info`:                              "joins on a label that is missing, device",
-		`accel_power_watts * on (device) group_left (model) max by (device) (accel_device_info)`:           "includes a label that is missing, model",
-		`accel_power_watts * on (device) group_left (model) max by (device, model) (accel_device_info)`:    "",
-		`sum by (reason) (label_replace(accel_power_watts, "reason", "hot", "", ""))`:                      "",
-		`count by (value) (count_values without (device) ("value", accel_power_watts))`:                    "",
-		`sum by (index) (accel_power_watts * on (device) group_left (index) accel_device_info{parent=""})`: "",
-	} {
-		got := strings.Join(exprFaults(all, parsed(t, "test", expr)), "\n")
-		if want == "" && got != "" || !strings.Contains(got, want) {
-			t.Errorf("%s: %q, want %q", expr, got, want)
-		}
-	}
-}
-
-func TestShapes(t *testing.T) {
-	all := families(t)
-	for expr, want := range map[string]string{
-		`max by (cluster, device) (accel_power_watts)`:                                                "cluster device",
-		`max by (node, device) (accel_power_watts) > on (node) group_left () vector(1)`:               "device node",
-		`max by (node, device) (accel_power_watts) > on (node) max by (node) (accel_power_watts)`:     "node",
-		`sum by (node) (accel_power_watts) or sum by (pool) (accel_power_watts)`:                      "node pool",
-		`sum by (node) (accel_power_watts) unless on (node) sum by (node, pool) (up)`:                 "node",
-		`2 * label_replace(sum by (node) (up), "reason", "gone", "", "")`:                             "node reason=gone",
-		`topk(3, sum by (node) (up))`:                                                                 "node",
-		`vector(1)`:                                                                                   "",
-		`sum by (node) (up) * ignoring (node) group_right () sum by (node, device) (accel_device_up)`: "device node",
-	} {
-		var got []string
-		s := shapeOf(all, parsed(t, "test", expr))
-		for _, name := range slices.Sorted(maps.Keys(s)) {
-			if values := s[name]; values != nil {
-				name += "=" + strings.Join(values, "|")
-			}
-			got = append(got, name)
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%s: %q, want %q", expr, got, want)
-		}
-	}
-}
-
 // selectors returns the selectors of an expression.
 func selectors(e parser.Expr) []*parser.VectorSelector {
 	var all []*parser.VectorSelector
@@ -252,11 +200,4 @@ func selectors(e parser.Expr) []*parser.VectorSelector {
 		return nil
 	})
 	return all
-}
-
-// chosen reports whether the selector names single values of the label.
-func chosen(s *parser.VectorSelector, label string) bool {
-	return slices.ContainsFunc(s.LabelMatchers, func(m *labels.Matcher) bool {
-		return m.Name == label && m.Value != "" && (m.Type == labels.MatchEqual || m.Type == labels.MatchRegexp && len(m.SetMatches()) > 0)
-	})
 }

@@ -111,26 +111,3 @@ func TestLevels(t *testing.T) {
 		}
 	}
 }
-
-func TestUnservedIsFound(t *testing.T) {
-	for expr, bad := range map[string]bool{
-		`accel_power_watts`:                                                false,
-		`sum(rate(accel_nvlink_errors_total[5m]))`:                         true,
-		`accel_activity_ratio{unit="sm"}`:                                  false,
-		`accel_activity_ratio{unit="fp64"}`:                                true,
-		`accel_activity_ratio{unit=~"fp64|sm"}`:                            false,
-		`accel_activity_ratio`:                                             false,
-		`accel_clock_hertz{clock="graphics"}`:                              true,
-		`accel_clock_hertz{clock=~"graphics|video"}`:                       true,
-		`accel_clock_hertz{clock=~"sm|video"}`:                             false,
-		`accel_native_call_errors_total{code!="not_supported"}`:            false,
-		`accel_gpu_xid_errors_total{xid="79"} unless accel_nvlink_up == 1`: true,
-	} {
-		if got := len(unserved(parsed(t, "test", expr))) > 0; got != bad {
-			t.Errorf("%s: found %v", expr, got)
-		}
-	}
-	if len(baseless(parsed(t, "test", "increase(accel_gpu_xid_errors_total[5m])"))) != 1 {
-		t.Error("the increase of a counter without a baseline is not found")
-	}
-}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -28,6 +27,9 @@ type alertRule struct {
 
 func (r alertRule) name() string { return r.Alert + r.Record }
 
+// maxGroup is the number of rules of a group that Mimir accepts by default.
+const maxGroup = 20
+
 // loadRules returns every rule of the rule files.
 func loadRules(t *testing.T) []alertRule {
 	t.Helper()
@@ -38,6 +40,9 @@ func loadRules(t *testing.T) []alertRule {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for _, g := range f.Groups {
+			if len(g.Rules) > maxGroup {
+				t.Errorf("%s: a group has %d rules, the limit is %d", name, len(g.Rules), maxGroup)
+			}
 			all = append(all, g.Rules...)
 		}
 	}
@@ -83,155 +88,46 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestRuleSize: the rules stay so few and so short that a person can read and change
-// them.
-func TestRuleSize(t *testing.T) {
-	size := map[string]int{}
-	for _, name := range match(t, "rules/*.yaml") {
-		data := string(read(t, name))
-		size["bytes"] += len(data)
-		for line := range strings.Lines(data) {
-			size["lines"]++
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 300 {
-				t.Errorf("%s: a line of %d characters: %.60s…", name, n, line)
-			}
-		}
-	}
-	for _, r := range loadRules(t) {
-		if r.Alert != "" {
-			size["alerts"]++
-		} else {
-			size["recordings"]++
-		}
-	}
-	for what, limit := range map[string]int{"alerts": 50, "recordings": 40, "lines": 900, "bytes": 70_000} {
-		if size[what] > limit {
-			t.Errorf("%d %s, the limit is %d", size[what], what, limit)
-		}
-	}
-}
-
-// alertTest is one test of rules/tests.
-type alertTest struct {
-	Input []struct {
-		Series string `yaml:"series"`
-	} `yaml:"input_series"`
-	Alerts []struct {
-		Name string `yaml:"alertname"`
-		Want []any  `yaml:"exp_alerts"`
-	} `yaml:"alert_rule_test"`
-	Exprs []struct {
-		Expr string
-		Want []struct{ Labels string } `yaml:"exp_samples"`
-	} `yaml:"promql_expr_test"`
-}
-
-var (
-	nameOfAlert = regexp.MustCompile(`alertname="(\w+)"`)
-	allAlerts   = regexp.MustCompile(`\bALERTS\{[^}]*alertstate="firing"`)
-)
-
-// seen adds the alerts that the test asserts to fire, and to be silent: by name, or in a
-// list of all alerts that lacks it although the test has what it reads. reads are the
-// families by alert, those behind recorded series included.
-func (a *alertTest) seen(reads map[string][]string, fires, silent map[string]bool) {
-	var lists [][]string
-	here := map[string]bool{}
-	input := map[string]bool{}
-	for _, s := range a.Input {
-		name, _, _ := strings.Cut(s.Series, "{")
-		input[name] = true
-	}
-	for _, c := range a.Alerts {
-		if len(c.Want) > 0 {
-			here[c.Name] = true
-		} else {
-			silent[c.Name] = true
-		}
-	}
-	for _, c := range a.Exprs {
-		if !allAlerts.MatchString(c.Expr) {
-			continue
-		}
-		m := nameOfAlert.FindStringSubmatch(c.Expr)
-		if m != nil && len(c.Want) == 0 {
-			silent[m[1]] = true
-		}
-		var list []string
-		for _, w := range c.Want {
-			if got := nameOfAlert.FindStringSubmatch(w.Labels); got != nil {
-				here[got[1]] = true
-				list = append(list, got[1])
-			}
-		}
-		if m == nil {
-			lists = append(lists, list)
-		}
-	}
-	maps.Copy(fires, here)
-	for name, families := range reads {
-		if slices.ContainsFunc(families, func(f string) bool { return input[f] }) {
-			for _, list := range lists {
-				silent[name] = silent[name] || !slices.Contains(list, name)
-			}
-		}
-	}
-}
-
-// readBy returns the families that each alert reads, those behind recorded series included.
-func readBy(t *testing.T, rules []alertRule) map[string][]string {
-	t.Helper()
-	records := map[string]string{}
-	for _, r := range rules {
-		records[r.Record] = r.Expr
-	}
-	out := map[string][]string{}
-	var visit func(alert, expr string, seen map[string]bool)
-	visit = func(alert, expr string, seen map[string]bool) {
-		for _, s := range selectors(parsed(t, alert, expr)) {
-			if seen[s.Name] {
-				continue
-			}
-			seen[s.Name] = true
-			if behind, recorded := records[s.Name]; recorded {
-				visit(alert, behind, seen)
-			} else {
-				out[alert] = append(out[alert], s.Name)
-			}
-		}
-	}
-	for _, r := range rules {
-		if r.Alert != "" {
-			visit(r.Alert, r.Expr, map[string]bool{})
-		}
-	}
-	return out
-}
-
-// TestAlertTests: each alert has a test in which it fires and one in which it
-// is silent. One that always fires is never silent.
+// TestAlertTests: each alert has a promtool test in which it fires. The incidents that
+// make incidents plays assert when it is silent.
 func TestAlertTests(t *testing.T) {
-	rules := loadRules(t)
-	reads := readBy(t, rules)
-	fires, silent := map[string]bool{}, map[string]bool{}
+	fires := map[string]bool{}
 	for _, name := range match(t, "rules/tests/*.yaml") {
-		var f struct{ Tests []alertTest }
+		var f struct {
+			Tests []struct {
+				Alerts []struct {
+					Name string `yaml:"alertname"`
+					Want []any  `yaml:"exp_alerts"`
+				} `yaml:"alert_rule_test"`
+				Exprs []struct {
+					Want []struct{ Labels string } `yaml:"exp_samples"`
+				} `yaml:"promql_expr_test"`
+			}
+		}
 		if err := yaml.Unmarshal(read(t, name), &f); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for _, test := range f.Tests {
-			test.seen(reads, fires, silent)
+			for _, a := range test.Alerts {
+				fires[a.Name] = fires[a.Name] || len(a.Want) > 0
+			}
+			for _, e := range test.Exprs {
+				for _, w := range e.Want {
+					if m := nameOfAlert.FindStringSubmatch(w.Labels); m != nil {
+						fires[m[1]] = true
+					}
+				}
+			}
 		}
 	}
-	for _, r := range rules {
-		if strings.TrimSpace(r.Expr) == "vector(1)" {
-			silent[r.Alert] = true
-		}
-		if r.Alert != "" && (!fires[r.Alert] || !silent[r.Alert]) {
-			t.Errorf("%s: a test in which it fires: %v, in which it is silent: %v", r.Alert, fires[r.Alert], silent[r.Alert])
+	for _, r := range loadRules(t) {
+		if r.Alert != "" && !fires[r.Alert] {
+			t.Errorf("%s: no test in which it fires", r.Alert)
 		}
 	}
 }
+
+var nameOfAlert = regexp.MustCompile(`alertname="(\w+)"`)
 
 // targetLabels are set by the scrape.
 var targetLabels = []string{"cluster", "pool", "node", "job", "instance", "rack"}
@@ -358,29 +254,6 @@ func TestRuleSeries(t *testing.T) {
 	}
 }
 
-// TestExportedPods: rules refuse series whose pod Prometheus has renamed, because
-// the label pod is then that of the exporter.
-func TestExportedPods(t *testing.T) {
-	rules := loadRules(t)
-	for name, f := range families(t) {
-		if !strings.HasPrefix(name, "accel_") || !slices.Contains(f.labels, "exported_pod") {
-			continue
-		}
-		bare := regexp.MustCompile(`\b` + name + `\b(?:[^{_:]|$|\{[^}]*\})`)
-		for _, r := range rules {
-			text := r.Expr + "\n" + strings.Join(slices.Collect(maps.Values(r.Annotations)), "\n")
-			if !strings.Contains(text, name) {
-				continue
-			}
-			for _, m := range bare.FindAllString(text, -1) {
-				if !strings.Contains(m, "exported_pod") {
-					t.Errorf("%s: %s does not refuse series with exported_pod", r.name(), m)
-				}
-			}
-		}
-	}
-}
-
 // placeholder is a value that a person replaces in a query of a runbook.
 var placeholder = regexp.MustCompile(`^[A-Z]{3,}$`)
 
@@ -405,46 +278,19 @@ func selectorFaults(all map[string]family, s *parser.VectorSelector) []string {
 		if len(known) == 0 || value == "" || strings.Contains(value, "/") || label == "index" || placeholder.MatchString(value) {
 			continue
 		}
-		wanted := []string{regexp.QuoteMeta(value)}
-		if m.Type == labels.MatchRegexp || m.Type == labels.MatchNotRegexp {
-			wanted = alternatives(value)
+		wanted := m.SetMatches() // the alternatives of a regular expression
+		switch {
+		case len(wanted) > 0:
+		case m.Type == labels.MatchEqual || m.Type == labels.MatchNotEqual:
+			wanted = []string{value}
+		case !slices.ContainsFunc(known, regexp.MustCompile("^(?:"+value+")$").MatchString):
+			wanted = []string{value}
 		}
 		for _, w := range wanted {
-			re, err := regexp.Compile("^(?:" + w + ")$")
-			if err != nil || !slices.ContainsFunc(known, re.MatchString) {
+			if !slices.Contains(known, w) {
 				faults = append(faults, s.Name+": "+label+" is never "+w)
 			}
 		}
 	}
 	return faults
-}
-
-// alternatives returns the strings of a regular expression with groups of alternatives:
-// (a|b)_(c|d)|e is a_c, a_d, b_c, b_d and e.
-func alternatives(re string) []string {
-	depth, open, end := 0, -1, -1 // of the first group
-	for i, c := range re {
-		switch {
-		case c == '(':
-			if depth++; open < 0 {
-				open = i
-			}
-		case c == ')':
-			if depth--; depth == 0 && end < 0 {
-				end = i
-			}
-		case c == '|' && depth == 0:
-			return slices.Concat(alternatives(re[:i]), alternatives(re[i+1:]))
-		}
-	}
-	if end < 0 {
-		return []string{re}
-	}
-	var all []string
-	for _, middle := range alternatives(strings.TrimPrefix(re[open+1:end], "?:")) {
-		for _, tail := range alternatives(re[end+1:]) {
-			all = append(all, re[:open]+middle+tail)
-		}
-	}
-	return all
 }

@@ -1,11 +1,10 @@
-package repocheck
+package collector_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strconv"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
-	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
 // Acme is the vendor of the worked example in CONTRIBUTING.md, which quotes
@@ -76,6 +74,9 @@ const acmeTree = `/sys/class/acme/npu0/serial	AC0001\n
 `
 
 func TestAcme(t *testing.T) {
+	if class := acme.PCIClass(collector.PCIFunction{Vendor: 0xacee, Class: 0x120000}); class != collector.GPU {
+		t.Errorf("class on the bus: %q", class)
+	}
 	tree, err := faketree.Parse("acme.txt", []byte(acmeTree))
 	if err != nil {
 		t.Fatal(err)
@@ -93,35 +94,5 @@ func TestAcme(t *testing.T) {
 	}
 	if d := round.Devices[2]; d.Down != collector.ReasonError {
 		t.Errorf("npu2: %+v, want it down", d)
-	}
-}
-
-// TestAcmeFollows asserts what follows from the row and the device without
-// code: the class on the PCI bus and the allocation.
-func TestAcmeFollows(t *testing.T) {
-	if class := acme.PCIClass(collector.PCIFunction{Vendor: 0xacee, Class: 0x120000}); class != collector.GPU {
-		t.Errorf("class on the bus: %q", class)
-	}
-	index := new(podmap.Resolver).Index([]podmap.Known{{ID: "AC0001", Vendor: "acme", KubeIDs: []string{"npu0"}}})
-	if id, how := index.Resolve("acme.com/npu", podmap.ParseID("npu0")); id != "AC0001" {
-		t.Errorf("acme.com/npu npu0: %q, %s", id, how)
-	}
-}
-
-// TestAcmeIsMissing asserts that every place that lacks the vendor is named.
-func TestAcmeIsMissing(t *testing.T) {
-	want := []string{
-		"source acme: no package in collector/acme/*.go",
-		"source acme: no entry in specs in cmd/accel-exporter/sources.go",
-		"source acme: no field of Sources in internal/config/*.go",
-		"source acme: no row of what it opens in docs/privileges.md",
-		"source acme: no mention of --collector.acme in docs/*.md README.md",
-		"source acme: no argument for it in deploy/helm/accel-exporter/templates/*.tpl",
-		"vendor acme: no golden case with a device in cmd/accel-exporter/testdata/golden/*.metrics collector/acme/testdata/*.golden",
-		"PCI id acee: no node label in affinity in deploy/helm/accel-exporter/values.yaml",
-		"PCI id acee: no node label in affinity in deploy/kustomize/base/daemonset.yaml",
-	}
-	if got := missing(acme, readAll); !slices.Equal(got, want) {
-		t.Errorf("%q", got)
 	}
 }
