@@ -162,8 +162,8 @@ func checkFields(path string) error {
 	return err
 }
 
-// jobsPoll is the interval at which the job directory is read.
-const jobsPoll = 2 * time.Second
+// jobsPoll is the interval at which the job directory is read. Tests shorten it.
+var jobsPoll = 2 * time.Second
 
 // followJobs updates the view from the job directory until ctx is done. A read
 // that hangs blocks only this function's reader.

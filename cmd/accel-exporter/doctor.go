@@ -222,14 +222,11 @@ func (e *examination) local() string {
 // slowest may take.
 const samplePatience = 20 * time.Second
 
-// doctorInterval is that of the doctor's rounds.
-const doctorInterval = 250 * time.Millisecond
-
 // sample samples the node. It leaves out what would change the node or disturb
 // others.
 func (e *examination) sample(ctx context.Context) (any, error) {
 	f := *e.flags
-	f.interval = doctorInterval
+	f.interval = onceInterval
 	f.sources.transactions = false
 	cfg := *e.config.Config
 	cfg.Collect.Interval = 0

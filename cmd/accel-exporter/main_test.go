@@ -26,6 +26,7 @@ import (
 // TestMain lets the test binary run as a worker or as an exporter, in addition
 // to running tests.
 func TestMain(m *testing.M) {
+	configPoll, jobsPoll = pollInterval, pollInterval
 	for i := range specs {
 		specs[i].patience = time.Minute // no source is stuck because the machine is busy
 	}

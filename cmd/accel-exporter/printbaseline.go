@@ -7,7 +7,6 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/config"
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 )
@@ -18,7 +17,7 @@ const printPatience = time.Minute
 // baselineCommand is `accel-exporter baseline print`: it samples this node as
 // the exporter would and writes what it found as a baseline.
 func baselineCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	f := &sampleFlags{interval: time.Second}
+	f := &sampleFlags{interval: onceInterval}
 	app := kingpin.New("accel-exporter baseline", "Baselines: approved configurations by hardware class.")
 	app.Command("print", "Sample this node and write a baseline of its accelerators as they are.")
 	f.sources.add(app)
@@ -28,7 +27,9 @@ func baselineCommand(ctx context.Context, args []string, stdout, stderr io.Write
 	if err := f.sources.check(); err != nil {
 		return err
 	}
-	snap, err := sampleOnce(ctx, f)
+	ctx, cancel := context.WithTimeout(ctx, printPatience)
+	defer cancel()
+	snap, err := newSampling(f, config.Default(), &pods{}, discardedLog).once(ctx)
 	if err != nil {
 		return err
 	}
@@ -38,11 +39,4 @@ func baselineCommand(ctx context.Context, args []string, stdout, stderr io.Write
 	}
 	_, err = stdout.Write(text)
 	return err
-}
-
-// sampleOnce samples until the Snapshot is settled.
-func sampleOnce(ctx context.Context, f *sampleFlags) (*collector.Snapshot, error) {
-	ctx, cancel := context.WithTimeout(ctx, printPatience)
-	defer cancel()
-	return newSampling(f, config.Default(), &pods{}, discardedLog).once(ctx)
 }

@@ -20,8 +20,8 @@ import (
 )
 
 // configPoll is the interval of checks for changed files. On Kubernetes a change
-// is the replacement of a ConfigMap's ..data link.
-const configPoll = 2 * time.Second
+// is the replacement of a ConfigMap's ..data link. Tests shorten it.
+var configPoll = 2 * time.Second
 
 // input is a file that configures the exporter: the configuration file, a
 // baseline, a catalogue, rule files.

@@ -149,6 +149,9 @@ func (p *sampling) run(ctx context.Context) {
 	}
 }
 
+// onceInterval is the interval of the rounds of once.
+const onceInterval = 250 * time.Millisecond
+
 // once samples until the Snapshot is settled, for a command that serves nothing.
 func (p *sampling) once(ctx context.Context) (*collector.Snapshot, error) {
 	p.addSources()
@@ -159,6 +162,10 @@ func (p *sampling) once(ctx context.Context) (*collector.Snapshot, error) {
 	loops.Go(func() { p.run(running) })
 	return settled(ctx, p.sampler, p.pods)
 }
+
+// settledRounds is the number of Snapshots after the first outcome of every source
+// in which slowly changing values have been read.
+const settledRounds = 6
 
 // settled returns the Snapshot once every source has an outcome, and sources that
 // are up have also read their slowly changing values.
@@ -171,7 +178,7 @@ func settled(ctx context.Context, s *collector.Sampler, allocs *pods) (*collecto
 			waiting = allocs.waitingFor()
 		}
 		if waiting == "" {
-			if seen++; seen > 3*len(specs) {
+			if seen++; seen > settledRounds {
 				return snap, nil
 			}
 		}
