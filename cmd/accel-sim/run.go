@@ -187,11 +187,7 @@ func (c *command) scenarios() error {
 	if err != nil {
 		return err
 	}
-	names, err := sim.ScenarioNames(fixtures)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
+	for _, name := range sim.ScenarioNames(fixtures) {
 		sc, err := sim.LoadScenario(fixtures, name)
 		if err != nil {
 			return err

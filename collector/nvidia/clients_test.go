@@ -64,7 +64,7 @@ func TestClients(t *testing.T) {
 
 // Where the driver gives no process list, the list is nil, not empty.
 func TestClientsUnknown(t *testing.T) {
-	inChild(t, "h100-8", [][]string{{"not-supported", "nvmlDeviceGetComputeRunningProcesses_v3", "0"}}, func(s *sampling) {
+	inChild(t, "h100-8", [][]string{{"error", "nvmlDeviceGetComputeRunningProcesses_v3", "NOT_SUPPORTED", "0"}}, func(s *sampling) {
 		r := s.Round()
 		absent(s, gpus(r)[0], collector.Processes, "compute")
 		if list := gpus(r)[0].Clients; list != nil {

@@ -169,7 +169,7 @@ func TestHang(t *testing.T) {
 }
 
 func TestInitHangs(t *testing.T) {
-	inChild(t, "h100-8", [][]string{{"init-hang"}}, func(s *sampling) {
+	inChild(t, "h100-8", [][]string{{"hang", "all", "--call=nvmlInit"}}, func(s *sampling) {
 		for range 2 {
 			if r, err := s.Sample(100 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) || len(gpus(r)) != 0 {
 				s.Errorf("error %v with %d devices", err, len(gpus(r)))

@@ -1,10 +1,9 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,68 +37,60 @@ func (sc *Scenario) Compile(fixtures fs.FS, o Options) (*State, error) {
 	if o.Frozen != nil {
 		s.Set("clock", "frozen "+strconv.FormatFloat(*o.Frozen, 'f', -1, 64))
 	}
-	for key, fallback := range map[string]string{"version": "580.105.08", "branch": "r580_92", "nvml": "13.580.105.08", "cuda": "13000", "state": "loaded"} {
-		if v, ok := sc.driver[key]; ok {
-			fallback = v
-		}
-		s.Set("driver."+key, fallback)
+	d := &sc.Driver
+	for key, v := range map[string]string{
+		"version": cmp.Or(d.Version, "580.105.08"), "branch": cmp.Or(d.Branch, "r580_92"), "nvml": cmp.Or(d.NVML, "13.580.105.08"),
+		"cuda": cmp.Or(d.CUDA, "13000"), "state": cmp.Or(d.State, "loaded"),
+	} {
+		s.Set("driver."+key, v)
 	}
-	if v := sc.driver["quirks"]; v != "" {
-		s.Set("driver.quirks", v)
+	if len(d.Quirks) > 0 {
+		s.Set("driver.quirks", strings.Join(d.Quirks, " "))
 	}
 	s.Set("driver.generation", "1")
 	s.Set("driver.loaded_at", "0")
-	for key, v := range sc.cc {
+	for key, v := range sc.CC {
 		s.Set("cc."+key, strconv.Itoa(v))
 	}
-	if missing := slices.Concat(sc.Missing, sc.MissingDCGM); len(missing) > 0 {
-		s.Set("missing_symbols", strings.Join(missing, " "))
+	if len(sc.MissingSymbols) > 0 {
+		s.Set("missing_symbols", strings.Join(sc.MissingSymbols, " "))
 	}
 	s.Set("seq", "0")
 	if err := sc.compileGPUs(s, fixtures); err != nil {
 		return nil, err
 	}
-	for _, kind := range slices.Sorted(maps.Keys(sc.parts)) {
-		sc.compileParts(s, kind, sc.parts[kind])
-	}
+	sc.compileParts(s)
 	if err := sc.compileMachine(s, fixtures); err != nil {
 		return nil, err
 	}
-	for _, l := range sc.inject {
-		if err := s.Inject(strings.Fields(l.value)); err != nil {
-			return nil, fmt.Errorf("%s: %w", l.key, err)
+	for i, words := range sc.Inject {
+		if err := s.Inject(strings.Fields(words)); err != nil {
+			return nil, sc.root.at("inject", i).errorf("%w", err)
 		}
 	}
 	return s, nil
 }
 
 func (sc *Scenario) compileGPUs(s *State, fixtures fs.FS) error {
-	total := 0
-	for _, g := range sc.gpus {
-		total += g.count
-	}
-	if total > 64 {
-		return fmt.Errorf("scenario %s: %d GPUs; the libraries hold 64", sc.Name, total)
-	}
-	s.Set("gpus", strconv.Itoa(total))
 	boards, index, n := map[string]*board{}, map[string]int{}, 0
-	for _, g := range sc.gpus {
-		b, ok := boards[g.board]
+	for i, g := range sc.GPUs {
+		b, ok := boards[g.Board]
 		if !ok {
 			var err error
-			if b, err = loadBoard(fixtures, g.board); err != nil {
-				return g.at.errorf("%w", err)
+			if b, err = loadBoard(fixtures, g.Board); err != nil {
+				return sc.root.at("gpus", i).errorf("%w", err)
 			}
-			boards[g.board], index[g.board] = b, len(boards)
-			b.compile(s, index[g.board])
+			boards[g.Board], index[g.Board] = b, len(boards)
+			b.compile(s, index[g.Board])
 		}
-		for i := range g.count {
-			if err := sc.compileGPU(s, g, b, index[g.board], n, i); err != nil {
-				return g.at.errorf("%w", err)
+		for k := range or(g.Count, 1) {
+			if err := sc.compileGPU(s, g, b, index[g.Board], n, k); err != nil {
+				return sc.root.at("gpus", i).errorf("%w", err)
 			}
 			n++
 		}
 	}
+	s.Set("gpus", strconv.Itoa(n))
 	return nil
 }
 
@@ -110,31 +101,31 @@ func (sc *Scenario) compileGPU(s *State, g gpuEntry, b *board, boardIndex, n, co
 	s.Set(prefix+"uuid", madeUUID("GPU", sc.Name, strconv.Itoa(n)))
 	s.Set(prefix+"serial", strconv.Itoa(1650000000001+n))
 	s.Set(prefix+"pci.bus_id", b.address(n))
-	if len(g.mig) > 0 {
+	if len(g.MIG) > 0 {
 		s.Set(prefix+"mig.mode", "1")
 		s.Set(prefix+"mig.pending", "1")
-		if err := s.setMIG(n, g.mig); err != nil {
+		if err := s.setMIG(n, g.MIG); err != nil {
 			return err
 		}
-		for _, v := range g.migValues {
-			s.Set(prefix+"mig."+v.key+".load", v.value)
+		for i, load := range g.MIGLoad {
+			s.Set(fmt.Sprintf("%smig.%d.load", prefix, i), load)
 		}
 	}
 	for _, v := range g.values {
 		s.Set(prefix+v.key, v.value)
 	}
-	for i, p := range g.processes {
+	for i, p := range g.Processes {
 		gi, ci := "-1", "-1"
-		if p.mig >= 0 {
-			rec := s.Get(fmt.Sprintf("%smig.%d", prefix, p.mig))
+		if p.MIG != nil {
+			rec := s.Get(fmt.Sprintf("%smig.%d", prefix, *p.MIG))
 			if rec == "" {
-				return fmt.Errorf("process %d names MIG device %d, which the layout does not have", p.pid, p.mig)
+				return fmt.Errorf("process %d names MIG device %d, which the layout does not have", p.PID, *p.MIG)
 			}
 			gi, ci = attr(rec, "gi"), attr(rec, "ci")
 		}
-		name := strings.ReplaceAll(p.name, " ", "_")
+		name := strings.Join(strings.Fields(p.Name), "_")
 		s.Set(fmt.Sprintf("%sprocess.%d", prefix, i), fmt.Sprintf("pid=%d type=%s memory=%d gi=%s ci=%s share=%d name=%s",
-			p.pid+copyNumber*10, p.kind, p.mib<<20, gi, ci, p.share, name))
+			p.PID+copyNumber*10, cmp.Or(p.Type, "compute"), p.MemoryMiB<<20, gi, ci, or(p.Share, 100), name))
 	}
 	return nil
 }

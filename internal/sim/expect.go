@@ -47,7 +47,6 @@ var Expectations = []Expectation{
 	{"recovery-action", "recovery-action reset 1", `accel_device_events_total{device="{DEVICE}",event="recovery_action_change"} > 0`, nextSample},
 	{"ecc", "ecc uncorrected 1", `accel_ecc_errors_total{device="{DEVICE}",severity="{type}"} > 0`, nextSlow},
 	{"throttle", "throttle hw-thermal 1", `accel_throttle_active{device="{DEVICE}"} > 0`, nextSlow},
-	{"pcie-link", "pcie-link 1 4 1", `accel_pcie_link_width_lanes{device="{DEVICE}"} {width}`, nextSlow},
 	{"fabric", "fabric in-progress 1", `accel_gpu_fabric_state{device="{DEVICE}",state="completed"} 0`, nextSlow},
 	{"bus-loss", "bus-loss 1", `accel_device_seen{by="pcie",device="{DEVICE}"} 0`, nextSample},
 	{"link-degraded", "link-degraded 1", `accel_pcie_link_width_lanes{device="{DEVICE}"} {width}`, nextSlow},

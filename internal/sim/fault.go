@@ -105,7 +105,7 @@ func (f *Fault) begin(s *State, given map[string]string) error {
 
 // nvidia reports whether the fault is one of NVIDIA's GPUs, driver or libraries.
 func (f *Fault) nvidia() bool {
-	for _, prefix := range []string{"init-hang", "driver-", "quirk", "dcgm-"} {
+	for _, prefix := range []string{"driver-", "quirk", "dcgm-"} {
 		if strings.HasPrefix(f.Name, prefix) {
 			return true
 		}

@@ -42,38 +42,29 @@ var machineFaults = []Fault{
 	{Name: "gone", Help: "the GPU is no longer enumerated", apply: injectGone("1", 1), Args: []Arg{deviceArg}},
 	{Name: "return", Help: "a removed GPU is enumerated again", apply: injectGone("", 2), Args: []Arg{deviceArg}},
 	{
-		Name: "hang", Help: "calls block, forever or for a time; `clear` ends it", apply: injectCallFault("hang"),
+		Name: "hang", Help: "calls block, forever or for a time; `clear` ends it", apply: nvmlFault("hang"),
 		Args: []Arg{deviceArg}, Flags: []Flag{{Name: "for", Help: "duration; forever by default"}, callFlag},
 	},
-	{Name: "init-hang", Help: "nvmlInit blocks", apply: injectInitHang, Flags: []Flag{{Name: "for", Help: "duration; forever by default"}}},
 	{
-		Name: "slow", Help: "calls take longer", apply: injectCallFault("slow"),
+		Name: "slow", Help: "calls take longer", apply: nvmlFault("slow"),
 		Args: []Arg{deviceArg}, Flags: []Flag{{Name: "delay", Help: "how much longer", Default: "50ms"}, callFlag},
 	},
 	{
-		Name: "crash", Help: "the next call ends the process by SIGSEGV, once", apply: injectCrash, Args: []Arg{anyDevice},
+		Name: "crash", Help: "the next call ends the process by SIGSEGV, once", apply: nvmlFault("crash"), Args: []Arg{anyDevice},
 		Flags: []Flag{{Name: "how", Help: "signal, or dereference: a bad pointer, handled by the runtime", Default: "signal"}, callFlag},
 	},
 	{
-		Name: "exit", Help: "the next call exits the process, once; 127 as for a missing symbol", apply: injectCallFault("exit"),
+		Name: "exit", Help: "the next call exits the process, once; 127 as for a missing symbol", apply: nvmlFault("exit"),
 		Args: []Arg{anyDevice}, Flags: []Flag{{Name: "code", Help: "exit status", Default: "127"}, callFlag},
 	},
-	{Name: "kill", Help: "the next call ends the process by SIGKILL, once, as the OOM killer does", apply: injectCallFault("kill"), Args: []Arg{anyDevice}, Flags: []Flag{callFlag}},
+	{Name: "kill", Help: "the next call ends the process by SIGKILL, once, as the OOM killer does", apply: nvmlFault("kill"), Args: []Arg{anyDevice}, Flags: []Flag{callFlag}},
 	{
-		Name: "not-supported", Help: "a function returns NOT_SUPPORTED", apply: injectNotSupported,
-		Args: []Arg{{Name: "call", Help: "function, e.g. nvmlDeviceGetPowerUsage"}, anyDevice},
-	},
-	{
-		Name: "error", Help: "a function returns any nvmlReturn_t, by name or number", apply: injectCallFault("error"),
+		Name: "error", Help: "a function returns any nvmlReturn_t, by name or number", apply: nvmlFault("error"),
 		Args: []Arg{{Name: "call", Help: "function"}, {Name: "code", Help: "e.g. NO_PERMISSION or 999"}, anyDevice},
 	},
 	{
-		Name: "field", Help: "a field of nvmlDeviceGetFieldValues returns a value or error:NAME", apply: injectNumbered("field"),
+		Name: "field", Help: "a field of nvmlDeviceGetFieldValues returns a value or error:NAME", apply: injectField,
 		Args: []Arg{{Name: "id", Help: "field id"}, {Name: "value", Help: "value"}, deviceArg},
-	},
-	{
-		Name: "gpm", Help: "a GPM metric returns a value or error:NAME", apply: injectNumbered("gpm"),
-		Args: []Arg{{Name: "id", Help: "metric id"}, {Name: "value", Help: "value"}, deviceArg},
 	},
 	{
 		Name: "set", Help: "set any modelled value, including absurd ones: -1, 1e30, nan, blank, error:NAME", apply: injectSet,
@@ -108,10 +99,6 @@ var machineFaults = []Fault{
 	{
 		Name: "throttle", Help: "a clock event reason is active, and its nanoseconds increase", apply: injectThrottle,
 		Args: []Arg{{Name: "reason", Help: strings.Join(throttles, ", ")}, deviceArg, {Name: "switch", Help: "on or off", Optional: true, Default: "on"}},
-	},
-	{
-		Name: "pcie-link", Help: "the PCIe link trains to another generation and width", apply: injectPCIe,
-		Args: []Arg{{Name: "generation", Help: "1 to 6"}, {Name: "width", Help: "1 to 16"}, deviceArg},
 	},
 	{
 		Name: "nvlink", Help: "an NVLink is down or up, or counts errors", apply: injectNVLink,
@@ -188,7 +175,6 @@ var machineFaults = []Fault{
 			memFlag, shareFlag, loadFlag,
 		},
 	},
-	{Name: "process-move", Help: "a process moves to another GPU", apply: moveProcess, Args: []Arg{pidArg, deviceArg}},
 	{Name: "process-end", Help: "a process ends", apply: injectProcessEnd, Args: []Arg{pidArg}},
 	{
 		Name: "kubelet-restart", Help: "the kubelet restarts and for a time lists fewer pods than run; returns after that time", apply: onNode(restartKubelet),
@@ -199,10 +185,7 @@ var machineFaults = []Fault{
 	{Name: "kubelet-up", Help: "the kubelet is up and answers correctly", apply: onNode(setKubelet("up"))},
 	{Name: "kubelet-hang", Help: "the kubelet accepts calls and does not answer", apply: onNode(setKubelet("hang")), Flags: []Flag{kubeletFor}},
 	{Name: "kubelet-garbage", Help: "the kubelet's answers are no PodResources", apply: onNode(setKubelet("garbage")), Flags: []Flag{kubeletFor}},
-	{Name: "kubelet-limit", Help: "the next calls of the kubelet are rejected by its rate limit", apply: onNode(limitKubelet), Flags: []Flag{countFlag}},
-	{Name: "kubelet-pad", Help: "the kubelet's lists are larger by this many bytes", apply: onNode(padKubelet), Args: []Arg{{Name: "bytes", Help: "number of bytes; 0 ends it"}}},
-	{Name: "plugin-down", Help: "a device plugin ends: its devices are not allocatable, existing allocations remain", apply: onNode(stopPlugin), Args: []Arg{resourceArg}},
-	{Name: "plugin-up", Help: "the device plugin is up again", apply: startPlugin, Args: []Arg{resourceArg}},
+	{Name: "plugin-down", Help: "a device plugin ends until `clear`: its devices are not allocatable, existing allocations remain", apply: onNode(stopPlugin), Args: []Arg{resourceArg}},
 	{
 		Name: "api-server-down", Help: "the API server is down: a kubelet that restarts lists static pods only, until it is up", apply: onNode(setAPIServer(false)),
 		Flags: []Flag{{Name: "for", Help: "duration; until api-server-up by default"}},

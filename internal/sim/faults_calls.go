@@ -7,58 +7,61 @@ import (
 	"time"
 )
 
-// injectCallFault records faults that the library applies at the start of a
-// call.
-func injectCallFault(kind string) func(*State, input) error {
-	return func(s *State, in input) error {
-		rec := "kind=" + kind
-		if in["call"] != "" {
-			if !strings.HasPrefix(in["call"], "nvml") {
-				return fmt.Errorf("call: want the name of an NVML function, found %q", in["call"])
-			}
-			rec += " call=" + in["call"]
-		}
-		span, err := in.span()
-		if err != nil {
-			return err
-		}
-		rec += span
-		if in["code"] != "" {
-			code, err := ParseReturn(in["code"])
-			if err != nil {
-				return err
-			}
-			rec += fmt.Sprintf(" code=%d", code)
-		}
-		if in["device"] == "" || in["device"] == "all" {
-			s.addFault(rec)
-			return nil
-		}
-		return s.onGPUs(in, func(d device) error {
-			if err := filterable(in["call"], d); err != nil {
-				return err
-			}
-			s.addFault(fmt.Sprintf("%s gpu=%d mig=%d", rec, d.gpu, d.mig))
-			return nil
-		})
+// callFault records a fault that a library applies at the start of a call: of
+// NVML by default, of DCGM for a pattern of its functions. code parses the
+// argument code, which the state has as a number.
+func callFault(s *State, kind, call string, in input, code func(string) (int, error), filter func(device) error) error {
+	rec := "kind=" + kind
+	if call != "" {
+		rec += " call=" + call
 	}
-}
-
-// span returns the fields of a fault's end time and of its delay.
-func (in input) span() (string, error) {
-	duration, err := in.duration("for")
+	lasts, err := in.duration("for")
 	if err != nil {
-		return "", err
+		return err
 	}
 	delay, err := in.duration("delay")
 	if err != nil {
-		return "", err
+		return err
 	}
-	until := ""
-	if duration > 0 {
-		until = fmt.Sprintf(" until=%d", time.Now().Add(duration).UnixNano())
+	if lasts > 0 {
+		rec += fmt.Sprintf(" until=%d", time.Now().Add(lasts).UnixNano())
 	}
-	return until + fmt.Sprintf(" delay=%d", delay.Nanoseconds()), nil
+	rec += fmt.Sprintf(" delay=%d", delay.Nanoseconds())
+	if in["how"] != "" {
+		how, err := in.one("how", []string{"signal", "dereference"})
+		if err != nil {
+			return err
+		}
+		rec += fmt.Sprintf(" code=%d", how)
+	}
+	if in["code"] != "" {
+		n, err := code(in["code"])
+		if err != nil {
+			return err
+		}
+		rec += fmt.Sprintf(" code=%d", n)
+	}
+	if in["device"] == "" || in["device"] == "all" {
+		s.addFault(rec)
+		return nil
+	}
+	return s.onGPUs(in, func(d device) error {
+		if err := filter(d); err != nil {
+			return err
+		}
+		s.addFault(fmt.Sprintf("%s gpu=%d mig=%d", rec, d.gpu, d.mig))
+		return nil
+	})
+}
+
+func nvmlFault(kind string) func(*State, input) error {
+	return func(s *State, in input) error {
+		call := in["call"]
+		if call != "" && !strings.HasPrefix(call, "nvml") {
+			return fmt.Errorf("call: want the name of an NVML function, found %q", call)
+		}
+		return callFault(s, kind, call, in, ParseReturn, func(d device) error { return filterable(call, d) })
+	}
 }
 
 // systemCalls are the prefixes of the functions without a device.
@@ -86,23 +89,4 @@ func (s *State) addFault(rec string) {
 	n := s.integer("fault_seq") + 1
 	s.Set("fault_seq", strconv.FormatInt(n, 10))
 	s.Set(fmt.Sprintf("fault.%d", n), rec)
-}
-
-func injectCrash(s *State, in input) error {
-	how, err := in.one("how", []string{"signal", "dereference"})
-	in["code"] = strconv.Itoa(how)
-	if err != nil {
-		return err
-	}
-	return injectCallFault("crash")(s, in)
-}
-
-func injectInitHang(s *State, in input) error {
-	in["call"] = "nvmlInit"
-	return injectCallFault("hang")(s, in)
-}
-
-func injectNotSupported(s *State, in input) error {
-	in["code"] = "NOT_SUPPORTED"
-	return injectCallFault("error")(s, in)
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,7 +27,6 @@ var dcgmBlanks = []string{"blank", "not-found", "not-supported", "not-permission
 var (
 	engineStates    = []string{"up", "down", "restart", "disconnect"}
 	profilingStates = []string{"free", "paused", "in-use"}
-	dcgmLimits      = []string{"groups", "field-groups"}
 
 	dcgmCallFlag = Flag{Name: "call", Help: "only this function, e.g. dcgmEntitiesGetLatestValues"}
 	dcgmDevice   = Arg{Name: "device", Help: "only calls that are about this GPU", Optional: true}
@@ -36,19 +36,15 @@ var (
 // too, because its engine calls NVML.
 var dcgmFaults = []Fault{
 	{
-		Name: "dcgm-hang", Help: "calls of libdcgm block, forever or for a time; `clear` ends it", apply: injectDCGMCall("hang"),
+		Name: "dcgm-hang", Help: "calls of libdcgm block, forever or for a time; `clear` ends it", apply: dcgmFault("hang"),
 		Args: []Arg{dcgmDevice}, Flags: []Flag{{Name: "for", Help: "duration; forever by default"}, dcgmCallFlag},
 	},
 	{
-		Name: "dcgm-slow", Help: "calls of libdcgm take longer", apply: injectDCGMCall("slow"),
-		Args: []Arg{dcgmDevice}, Flags: []Flag{{Name: "delay", Help: "how much longer", Default: "50ms"}, dcgmCallFlag},
-	},
-	{
-		Name: "dcgm-crash", Help: "the next call of libdcgm ends the process by SIGSEGV, once", apply: injectDCGMCrash, Args: []Arg{dcgmDevice},
+		Name: "dcgm-crash", Help: "the next call of libdcgm ends the process by SIGSEGV, once", apply: dcgmFault("crash"), Args: []Arg{dcgmDevice},
 		Flags: []Flag{{Name: "how", Help: "signal, or dereference: a bad pointer, handled by the runtime", Default: "signal"}, dcgmCallFlag},
 	},
 	{
-		Name: "dcgm-error", Help: "a function of libdcgm returns any dcgmReturn_t, by name or number", apply: injectDCGMError,
+		Name: "dcgm-error", Help: "a function of libdcgm returns any dcgmReturn_t, by name or number", apply: dcgmFault("error"),
 		Args: []Arg{{Name: "call", Help: "function, or a pattern such as dcgmProf*"}, {Name: "code", Help: "e.g. NOT_SUPPORTED or -34"}, dcgmDevice},
 	},
 	{
@@ -68,10 +64,6 @@ var dcgmFaults = []Fault{
 		Args: []Arg{{Name: "state", Help: strings.Join(profilingStates, ", ")}},
 	},
 	{
-		Name: "dcgm-limit", Help: "the engine accepts fewer than 64 groups or field groups", apply: injectDCGMLimit,
-		Args: []Arg{{Name: "what", Help: strings.Join(dcgmLimits, ", ")}, {Name: "count", Help: "how many; 0: the usual number"}},
-	},
-	{
 		Name: "dcgm-part", Help: "set a value of an NVSwitch or a CPU", apply: injectPart,
 		Args:  []Arg{{Name: "part", Help: "switch:N or cpu:N"}, {Name: "key", Help: "e.g. temperature, fatal_error, link.crc_errors"}, {Name: "value", Help: "value"}},
 		Flags: []Flag{{Name: "link", Help: "only of this link or core"}},
@@ -79,60 +71,14 @@ var dcgmFaults = []Fault{
 	{Name: "dcgm-version-mismatch", Help: "the library rejects the version of every struct: VER_MISMATCH", apply: injectDCGMVersion},
 }
 
-// dcgmCall returns the call of a fault: every call of the library by default.
-func dcgmCall(in input) (string, error) {
-	switch call := in["call"]; {
-	case call == "":
-		return "dcgm*", nil
-	case strings.HasPrefix(call, "dcgm"):
-		return call, nil
-	default:
-		return "", fmt.Errorf("call: want the name of a function of libdcgm, found %q", call)
-	}
-}
-
-func injectDCGMCall(kind string) func(*State, input) error {
+func dcgmFault(kind string) func(*State, input) error {
 	return func(s *State, in input) error {
-		call, err := dcgmCall(in)
-		if err != nil {
-			return err
+		call := cmp.Or(in["call"], "dcgm*")
+		if !strings.HasPrefix(call, "dcgm") {
+			return fmt.Errorf("call: want the name of a function of libdcgm, found %q", call)
 		}
-		rec := "kind=" + kind + " call=" + call
-		span, err := in.span()
-		if err != nil {
-			return err
-		}
-		rec += span
-		if in["code"] != "" {
-			rec += " code=" + in["code"]
-		}
-		if in["device"] == "" || in["device"] == "all" {
-			s.addFault(rec)
-			return nil
-		}
-		return s.onGPUs(in, func(d device) error {
-			s.addFault(fmt.Sprintf("%s gpu=%d", rec, d.gpu))
-			return nil
-		})
+		return callFault(s, kind, call, in, parseDCGMReturn, func(device) error { return nil })
 	}
-}
-
-func injectDCGMCrash(s *State, in input) error {
-	how, err := in.one("how", []string{"signal", "dereference"})
-	if err != nil {
-		return err
-	}
-	in["code"] = strconv.Itoa(how)
-	return injectDCGMCall("crash")(s, in)
-}
-
-func injectDCGMError(s *State, in input) error {
-	code, err := parseDCGMReturn(in["code"])
-	if err != nil {
-		return err
-	}
-	in["code"] = strconv.Itoa(code)
-	return injectDCGMCall("error")(s, in)
 }
 
 // parseDCGMReturn parses a dcgmReturn_t by number, -1 to -99, or name, in any
@@ -205,22 +151,6 @@ func injectProfiling(s *State, in input) error {
 		s.Set("dcgm.profiling", profilingStates[n])
 	}
 	return err
-}
-
-func injectDCGMLimit(s *State, in input) error {
-	what, err := in.one("what", dcgmLimits)
-	if err != nil {
-		return err
-	}
-	count, err := in.integer("count")
-	if err != nil {
-		return err
-	}
-	if count > 64 {
-		return fmt.Errorf("count: want 0 to 64, found %d", count)
-	}
-	s.Set("dcgm.limit."+strings.ReplaceAll(dcgmLimits[what], "-", "_"), strconv.FormatUint(count, 10))
-	return nil
 }
 
 func injectDCGMVersion(s *State, _ input) error {

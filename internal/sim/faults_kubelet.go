@@ -107,36 +107,10 @@ func setKubelet(to string) func(*State, input) error {
 	}
 }
 
-// limitKubelet makes calls fail with the kubelet's rate limit.
-func limitKubelet(s *State, in input) error {
-	n, err := in.integer("count")
-	if err != nil || n > maxLimited {
-		return fmt.Errorf("count: want a number up to %d, found %q", maxLimited, in["count"])
-	}
-	// A sum, so that two edits between two reads are not lost.
-	s.Set("kubelet.limited", strconv.FormatInt(s.integer("kubelet.limited")+int64(n), 10))
-	return nil
-}
-
-// Bounds of the arguments.
-const (
-	maxLimited = 10000
-	maxPad     = 256 << 20
-)
-
-func padKubelet(s *State, in input) error {
-	n, err := in.integer("bytes")
-	if err != nil || n > maxPad {
-		return fmt.Errorf("bytes: want a number up to %d, found %q", maxPad, in["bytes"])
-	}
-	s.Set("kubelet.pad", strconv.FormatUint(n, 10))
-	return nil
-}
-
 // healKubelet removes the faults of the kubelet and the device plugins. Pods
 // and processes remain: they are no faults.
 func (s *State) healKubelet() {
-	for _, key := range slices.Concat(s.keys("unhealthy."), s.keys("healthy."), s.keys(pluginDown), []string{"kubelet.lists", "kubelet.pad", noAPIServer}) {
+	for _, key := range slices.Concat(s.keys("unhealthy."), s.keys("healthy."), s.keys(pluginDown), []string{"kubelet.lists", noAPIServer}) {
 		s.Delete(key)
 	}
 	if s.Has("kubelet") {

@@ -50,8 +50,8 @@ func (s *State) pluginSees(d device, code uint64) {
 	}
 }
 
-// stopPlugin ends the device plugin of some resources, or starts it again. The
-// kubelet withdraws its devices at once; existing allocations remain.
+// stopPlugin ends the device plugin of some resources. The kubelet withdraws its
+// devices at once; existing allocations remain.
 func stopPlugin(s *State, in input) error {
 	offered := s.allocatable()
 	for resource := range offered {
@@ -61,14 +61,6 @@ func stopPlugin(s *State, in input) error {
 		}
 	}
 	return fmt.Errorf("no device plugin offers %q; offered are %s", in["resource"], strings.Join(slices.Sorted(maps.Keys(offered)), ", "))
-}
-
-func startPlugin(s *State, in input) error {
-	if !s.Has(pluginDown + in["resource"]) {
-		return fmt.Errorf("no device plugin of %q is down", in["resource"])
-	}
-	s.Delete(pluginDown + in["resource"])
-	return nil
 }
 
 // pluginDown is the prefix of the keys of resources whose plugin is down.

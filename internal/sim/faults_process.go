@@ -106,11 +106,10 @@ func (s *State) startProcess(pid string, d device, in input, uid, container stri
 		return fmt.Errorf("process %s is there already, and not this pod's", pid)
 	}
 	if in["load"] != "" {
-		load, err := checkValue("load", in["load"])
-		if err != nil || strings.HasPrefix(load, "error:") || load == "model" {
+		if !isLoad(in["load"]) {
 			return fmt.Errorf("load: want a load from 0 to 1 (%s), found %q", SignalHelp, in["load"])
 		}
-		s.work(d, load)
+		s.work(d, in["load"])
 	}
 	return s.use(d, fmt.Sprintf("pid=%s type=%s memory=%d", pid, processTypes[kind], mib<<20), share, name)
 }
@@ -200,26 +199,4 @@ func injectProcessEnd(s *State, in input) error {
 	}
 	s.endProcess(in["pid"])
 	return s.showProcesses()
-}
-
-// moveProcess moves a process from its devices to another.
-func moveProcess(s *State, in input) error {
-	uses := s.uses(in["pid"])
-	if len(uses) == 0 {
-		return fmt.Errorf("no process %s on a GPU; there are %s", in["pid"], strings.Join(s.pids(), ", "))
-	}
-	ds, err := s.devices(in["device"])
-	if err != nil {
-		return err
-	}
-	rec := s.Get(uses[0])
-	share, _ := strconv.ParseUint(attr(rec, "share"), 10, 64) // as this package wrote it
-	s.leave(uses)
-	for _, d := range ds {
-		head := fmt.Sprintf("pid=%s type=%s memory=%s", in["pid"], attr(rec, "type"), attr(rec, "memory"))
-		if err := s.use(d, head, share, attr(rec, "name")); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -3,16 +3,13 @@ package sim
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
 
-func injectNumbered(kind string) func(*State, input) error {
-	return func(s *State, in input) error {
-		in["key"] = kind + "." + in["id"]
-		return injectSet(s, in)
-	}
+func injectField(s *State, in input) error {
+	in["key"] = "field." + in["id"]
+	return injectSet(s, in)
 }
 
 func injectSet(s *State, in input) error {
@@ -100,32 +97,6 @@ func injectThrottle(s *State, in input) error {
 	}
 	return s.onGPUs(in, func(d device) error {
 		return s.set(device{d.gpu, -1}, "throttle."+strings.ReplaceAll(throttles[n], "-", "_"), strconv.Itoa(1-off))
-	})
-}
-
-func injectPCIe(s *State, in input) error {
-	gen, err := in.integer("generation")
-	if err != nil || gen < 1 || gen >= uint64(len(linkSpeeds)) {
-		return fmt.Errorf("generation: want a number from 1 to %d, found %q", len(linkSpeeds)-1, in["generation"])
-	}
-	width, err := in.integer("width")
-	if err != nil || !slices.Contains([]uint64{1, 2, 4, 8, 12, 16, 32}, width) {
-		return fmt.Errorf("width: want 1, 2, 4, 8, 12, 16 or 32 lanes, found %q", in["width"])
-	}
-	return s.onGPUs(in, func(d device) error {
-		d.mig = -1
-		if err := s.set(d, "pcie.generation", strconv.FormatUint(gen, 10)); err != nil {
-			return err
-		}
-		if err := s.set(d, "pcie.width", strconv.FormatUint(width, 10)); err != nil {
-			return err
-		}
-		return s.onTree(func(m *machine) error {
-			if dir, ok := m.tree.Real("/sys/bus/pci/devices/" + s.address(d.gpu)); ok {
-				return s.trainLink(m, target{dir: dir, gpu: -1}, gen, width)
-			}
-			return nil
-		})
 	})
 }
 

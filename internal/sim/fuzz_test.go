@@ -54,14 +54,14 @@ func FuzzInject(f *testing.F) {
 	f.Add("set temperature nan 4/0\nmig 4 3g.40gb:1c+2c\nset load 1 4/0\necc uncorrected 4/0 --location=sram")
 	f.Add("set name odd\x00name 0\nfield 230 error:NO_DATA all\nnvlink 3 errors 0 --counter=field.208")
 	f.Add("fpga-reconfigure n3000 --fail\nfpga-reconfigure u250\nfpga-temperature 0 -300\nbus-loss all\nclear 0\naer 1b:00.0 fatal --name=TLP --count=99999999999999999999")
-	f.Add("pod-start a/b gpu:7 replica:5::2 fpga:0 --pid=9\npod-finish b\nprocess-start 10 7 --pod=b\npod-start a/b mig:4/0 --claim=c\npod-end llm-0\nprocess-move 9 4/1")
+	f.Add("pod-start a/b gpu:7 replica:5::2 fpga:0 --pid=9\npod-finish b\nprocess-start 10 7 --pod=b\npod-start a/b mig:4/0 --claim=c\npod-end llm-0")
 	f.Add("api-server-down\nkubelet-restart\npod-evict probe-0 --xid=79\ndevice-healthy 4\nclear")
-	f.Add("process-start 9 0 --name=/(x\nprocess-move 9 1\nmig 4 off\nkubelet-restart --pods=-1\ndevice-unhealthy gke:4/0\nkubelet-limit --count=3")
+	f.Add("process-start 9 0 --name=/(x\nmig 4 off\nkubelet-restart --pods=-1\ndevice-unhealthy gke:4/0")
 	sc, err := LoadScenario(fixtures, "h100-8")
 	if err != nil {
 		f.Fatal(err)
 	}
-	sc.trees = []line{{"x", "intel-n3000-dfl"}, {"x", "xilinx-u250-xrt"}}
+	sc.Trees = []string{"intel-n3000-dfl", "xilinx-u250-xrt"}
 	begun, err := sc.Compile(fixtures, Options{})
 	if err != nil {
 		f.Fatal(err)

@@ -40,11 +40,10 @@ const longUp = time.Hour
 
 // served is a simulated kubelet and its last configuration.
 type served struct {
-	server  *kubelet.Server
-	socket  string
-	node    string // identifies its simulation
-	starts  string
-	limited int64 // total of calls to fail
+	server *kubelet.Server
+	socket string
+	node   string // identifies its simulation
+	starts string
 }
 
 // ServeKubelet serves the PodResources API of the simulation at a state file
@@ -127,16 +126,10 @@ func (k *served) follow(s *State) error {
 		if err := os.Chtimes(k.socket, began, began); err != nil {
 			return err
 		}
-		k.limited = 0
 	}
 	k.starts, k.node = starts, node
 	k.server.SetPods(pods...)
-	k.server.Pad(int(s.integer("kubelet.pad")))
 	k.server.Garbage(is == "garbage")
-	if all := s.integer("kubelet.limited"); all > k.limited {
-		k.server.Fail(slices.Repeat([]error{kubelet.ErrRateLimited}, int(min(all-k.limited, maxLimited)))...)
-		k.limited = all
-	}
 	if is == "hang" {
 		k.server.Hang()
 	} else {

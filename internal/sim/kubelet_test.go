@@ -183,8 +183,6 @@ func TestServeKubelet(t *testing.T) {
 	}
 	strike(t, n.state, "device-healthy 5")
 	strike(t, n.state, "plugin-down nvidia.com/mig-*")
-	strike(t, n.state, "plugin-down nvidia.com/gpu")
-	strike(t, n.state, "plugin-up nvidia.com/gpu")
 	n.after("pod-start mark/plugin gpu:1", has("mark/plugin", "research/segment-0 main nvidia.com/mig-3g.40gb "))
 	if got := slices.Sorted(maps.Keys(n.allocatable())); !slices.Equal(got, []string{"nvidia.com/gpu", "nvidia.com/gpu.shared"}) {
 		t.Errorf("without a plugin for MIG devices these are allocatable: %v", got)

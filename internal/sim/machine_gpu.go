@@ -157,28 +157,24 @@ func (sc *Scenario) compileMachine(s *State, fixtures fs.FS) error {
 		return fmt.Errorf("scenario %s: %w", sc.Name, err)
 	}
 	n, copies := 0, map[string]int{}
-	for _, name := range sc.trees {
-		tree, err := faketree.LoadFS(fixtures, "trees/"+name.value+".txt")
+	for i, name := range sc.Trees {
+		tree, err := faketree.LoadFS(fixtures, "trees/"+name+".txt")
 		if errors.Is(err, fs.ErrNotExist) {
-			files, _ := fs.Glob(fixtures, "trees/*.txt")
-			for i, f := range files {
-				files[i] = strings.TrimSuffix(path.Base(f), ".txt")
-			}
-			err = fmt.Errorf("no tree %q; want one of %s, or variants/NAME", name.value, strings.Join(files, ", "))
+			err = fmt.Errorf("no tree %q; want one of %s, or variants/NAME", name, strings.Join(fixtureNames(fixtures, "trees/*.txt"), ", "))
 		}
 		before := cardsOf(m.tree)
 		if err == nil {
-			renameCopy(tree, copies[name.value])
-			copies[name.value]++
+			renameCopy(tree, copies[name])
+			copies[name]++
 			err = m.tree.Merge(tree)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", name.key, err)
+			return sc.root.at("trees", i).errorf("%w", err)
 		}
 		after := cardsOf(m.tree)
 		for _, at := range slices.Sorted(maps.Keys(after)) {
 			if _, ok := before[at]; !ok {
-				s.Set(fmt.Sprintf("card.%d", n), fmt.Sprintf("tree=%s kind=%s at=%s", name.value, after[at].kind, at))
+				s.Set(fmt.Sprintf("card.%d", n), fmt.Sprintf("tree=%s kind=%s at=%s", name, after[at].kind, at))
 				n++
 			}
 		}

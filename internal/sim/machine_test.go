@@ -73,9 +73,9 @@ func kernelLog(t *testing.T, state string) []string {
 
 // The bus and /proc show the GPUs that NVML shows, at the same addresses.
 func TestMachineShowsTheGPUs(t *testing.T) {
-	names, err := ScenarioNames(fixtures)
-	if err != nil || len(names) < 12 {
-		t.Fatalf("found %d scenarios: %v", len(names), err)
+	names := ScenarioNames(fixtures)
+	if len(names) < 12 {
+		t.Fatalf("found %d scenarios", len(names))
 	}
 	for _, scenario := range names {
 		s := compiled(t, scenario)
@@ -300,19 +300,6 @@ func TestDriverGoesAndComes(t *testing.T) {
 	if sys.Exists("bus/pci/drivers/nvidia/0000:86:00.0") {
 		t.Error("a GPU that is not enumerated is bound")
 	}
-	strike(t, state, "pcie-link 2 4 1")
-	if got := attribute(t, sys, "bus/pci/devices/0000:64:00.0/current_link_width"); got != "4" {
-		t.Errorf("the link has %s lanes", got)
-	}
-}
-
-func TestFaultsNeedAMachine(t *testing.T) {
-	state := filepath.Join(t.TempDir(), "state")
-	if err := NewState().Write(state); err != nil {
-		t.Fatal(err)
-	}
-	const none = "this simulation has no /sys"
-	refused(t, state, map[string]string{"kernel-log x": none, "bus-loss 0": none, "fpga-firewall u250": none})
 }
 
 func TestTreesOfAScenario(t *testing.T) {

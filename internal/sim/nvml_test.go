@@ -4,19 +4,15 @@ package sim_test
 
 import (
 	"bytes"
-	"debug/elf"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/sim"
@@ -85,25 +81,12 @@ func TestThroughGoNVML(t *testing.T) {
 		program, scenario string
 		faults            [][]string
 	}{
-		{program: "values", scenario: "h100-8"},
 		{program: "sharing", scenario: "h100-8", faults: [][]string{{"process-start", "8", "5"}}},
 		{program: "mig", scenario: "h100-8"},
-		{program: "profiles", scenario: "a100"},
 		{program: "events", scenario: "h100-8"},
-		{program: "system", scenario: "h100-8"},
-		{program: "gpm", scenario: "h100-8"},
-		{program: "fields", scenario: "h100-8"},
-		{program: "fields", scenario: "b200-8"},
 		{program: "faults", scenario: "h100-8"},
 		{program: "hang", scenario: "h100-8"},
-		{program: "init-hang", scenario: "h100-8", faults: [][]string{{"init-hang"}}},
-		{program: "reload", scenario: "h100-8"},
 		{program: "counters", scenario: "h100-8"},
-		{program: "lookup", scenario: "old-driver"},
-		{program: "lookups", scenario: "h100-8"},
-		{program: "clear", scenario: "h100-8"},
-		{program: "init", scenario: "driver-mismatch"},
-		{program: "init", scenario: "no-driver"},
 	} {
 		name := tc.program + "-" + tc.scenario
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +99,9 @@ func TestThroughGoNVML(t *testing.T) {
 
 func TestNoStateIsNoDriver(t *testing.T) {
 	_, lib := setUp(t, "no-driver")
-	same(t, "init-no-driver", result(t, "init", t.TempDir()+"/none", lib))
+	if out := result(t, "init", t.TempDir()+"/none", lib); out["init"] != float64(nvml.ERROR_DRIVER_NOT_LOADED) {
+		t.Errorf("init returned %v", out["init"])
+	}
 }
 
 // One-shot faults end one process, and the next one runs. A symbol that is
@@ -129,9 +114,9 @@ func TestDeath(t *testing.T) {
 		code              int
 		stderr            string
 	}{
-		{program: "values", scenario: "h100-8", faults: [][]string{{"crash"}}, signal: syscall.SIGSEGV, code: -1},
-		{program: "values", scenario: "h100-8", faults: [][]string{{"kill", "0"}}, signal: syscall.SIGKILL, code: -1},
-		{program: "values", scenario: "h100-8", faults: [][]string{{"exit", "--code=127", "--call=nvmlDeviceGetName"}}, signal: -1, code: 127},
+		{program: "name", scenario: "h100-8", faults: [][]string{{"crash"}}, signal: syscall.SIGSEGV, code: -1},
+		{program: "name", scenario: "h100-8", faults: [][]string{{"kill", "0"}}, signal: syscall.SIGKILL, code: -1},
+		{program: "name", scenario: "h100-8", faults: [][]string{{"exit", "--code=127", "--call=nvmlDeviceGetName"}}, signal: -1, code: 127},
 		{program: "unguarded", scenario: "old-driver", signal: -1, code: 127, stderr: "nvmlDeviceGetMarginTemperature"},
 	} {
 		t.Run(fmt.Sprint(tc.program, tc.faults), func(t *testing.T) {
@@ -149,50 +134,8 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-// A library with a wrong section table is an error.
-func TestWithoutSymbolsBounds(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(simtest.Libraries(t, "nvml"), libraryName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := f.Section(".dynstr").Offset
-	for _, size := range []uint64{uint64(len(data)), 1 << 63, ^uint64(0)} {
-		bad := bytes.Clone(data)
-		for i := range f.Sections {
-			h := bad[int(binary.LittleEndian.Uint64(bad[0x28:]))+64*i:]
-			if binary.LittleEndian.Uint64(h[24:]) == want {
-				binary.LittleEndian.PutUint64(h[32:], size)
-			}
-		}
-		path := filepath.Join(t.TempDir(), "lib.so")
-		if err := os.WriteFile(path, bad, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := sim.WithoutSymbols(path, path+".out", []string{"nvmlInit"}); err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("size %d: %v", size, err)
-		}
-	}
-}
-
-// The same moment gives the same answers in every process.
-func TestFrozenClock(t *testing.T) {
-	state, lib := setUp(t, "h100-8")
-	first := result(t, "gpm", state, lib)
-	if diff := cmp.Diff(first, result(t, "gpm", state, lib)); diff != "" {
-		t.Errorf("-first +second:\n%s", diff)
-	}
-}
-
 func TestSweep(t *testing.T) {
-	names, err := sim.ScenarioNames(os.DirFS("../../fixtures"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
+	for _, name := range sim.ScenarioNames(os.DirFS("../../fixtures")) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			state, _ := setUp(t, name)

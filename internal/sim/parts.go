@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,11 +9,24 @@ import (
 	"strings"
 )
 
-// partEntry is NVSwitches or CPUs of a scenario, which only DCGM has. Their
-// values have DCGM's field ids.
-type partEntry struct {
-	count, links int // links of a switch, cores of a CPU
-	values       []line
+// part is NVSwitches or CPUs of a scenario, which only DCGM has. Units are the
+// links of a switch, or the cores of a CPU.
+type part struct {
+	Count  *int
+	Units  int
+	Values map[string]string
+}
+
+type switchEntry struct {
+	Count  *int
+	Units  int `yaml:"links"`
+	Values map[string]string
+}
+
+type cpuEntry struct {
+	Count  *int
+	Units  int `yaml:"cores"`
+	Values map[string]string
 }
 
 // switchFields and cpuFields have the field ids of dcgm_fields.h; those of
@@ -57,47 +71,52 @@ func partField(kind, key string) (int, error) {
 	return 0, fmt.Errorf("unknown key %q of a %s; want one of %s", key, kind, strings.Join(slices.Sorted(maps.Keys(partKinds[kind])), ", "))
 }
 
-func parseParts(kind, units string, most int, to *[]partEntry) func(node) error {
-	return func(n node) error {
-		return n.items(func(_ int, c node) error {
-			p := partEntry{count: 1}
-			err := c.fields(map[string]func(node) error{
-				"count": toInt(&p.count, 1, 12),
-				units:   toInt(&p.links, 1, most),
-				"values": func(v node) error {
-					return v.each(func(key string, at, value node) error {
-						id, err := partField(kind, key)
-						if err != nil {
-							return at.errorf("%w", err)
-						}
-						signal, err := ParseSignal(value.Value)
-						if err != nil {
-							return value.errorf("%w", err)
-						}
-						p.values = append(p.values, line{strconv.Itoa(id), signal})
-						return nil
-					})
-				},
-			})
-			*to = append(*to, p)
-			return err
-		})
+// eachPart calls do for the entries of NVSwitches and CPUs. units is the key of
+// the number of their units, most the highest number.
+func (sc *Scenario) eachPart(do func(at node, kind, units string, most int, p part) error) error {
+	var all []error
+	for i, e := range sc.Switches {
+		all = append(all, do(sc.root.at("switches", i), "switch", "links", 256, part(e)))
 	}
+	for i, e := range sc.CPUs {
+		all = append(all, do(sc.root.at("cpus", i), "cpu", "cores", 128, part(e)))
+	}
+	return errors.Join(all...)
 }
 
-// compileParts numbers the parts of a kind across all entries.
-func (sc *Scenario) compileParts(s *State, kind string, entries []partEntry) {
-	n := 0
-	for _, p := range entries {
-		for range p.count {
-			prefix := fmt.Sprintf("%s.%d", kind, n)
-			s.Set(prefix, fmt.Sprintf("links=%d uuid=%s", p.links, madeUUID(strings.ToUpper(kind), sc.Name, kind, strconv.Itoa(n))))
-			for _, v := range p.values {
-				s.Set(prefix+"."+v.key, v.value)
+func (sc *Scenario) checkParts() error {
+	return sc.eachPart(func(at node, kind, units string, most int, p part) error {
+		all := []error{at.at("count").within(or(p.Count, 1), 1, 12), at.at(units).within(p.Units, 0, most)}
+		for key, value := range p.Values {
+			_, err := partField(kind, key)
+			if err == nil {
+				_, err = ParseSignal(value)
 			}
-			n++
+			if err != nil {
+				all = append(all, at.at("values", key).errorf("%w", err))
+			}
 		}
-	}
+		return errors.Join(all...)
+	})
+}
+
+// compileParts numbers the parts of a kind across all entries. Their values have
+// DCGM's field ids.
+func (sc *Scenario) compileParts(s *State) {
+	next := map[string]int{}
+	_ = sc.eachPart(func(_ node, kind, _ string, _ int, p part) error {
+		for range or(p.Count, 1) {
+			n := strconv.Itoa(next[kind])
+			next[kind]++
+			prefix := kind + "." + n
+			s.Set(prefix, fmt.Sprintf("links=%d uuid=%s", p.Units, madeUUID(strings.ToUpper(kind), sc.Name, kind, n)))
+			for _, key := range slices.Sorted(maps.Keys(p.Values)) {
+				signal, _ := ParseSignal(p.Values[key]) // as checkParts did
+				s.Set(fmt.Sprintf("%s.%d", prefix, partKinds[kind][key]), signal)
+			}
+		}
+		return nil
+	})
 }
 
 // injectPart changes a value of a switch or a CPU from now on.

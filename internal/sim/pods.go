@@ -1,56 +1,45 @@
 package sim
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// Bounds of the pods of a scenario.
-const (
-	maxPods       = 500 // more than a kubelet accepts
-	maxContainers = 32
-	maxHeld       = 512 // ids in one list
-	maxClaims     = 32
-	maxNUMA       = 64
-)
+// maxPods is more than a kubelet accepts.
+const maxPods = 500
 
 // podEntry is a pod of a scenario.
 type podEntry struct {
-	namespace, name, uid, qos string
+	Namespace, Name, UID, QoS string
 
-	static     bool
-	containers []containerEntry
-	claims     []claimEntry
-	at         node
+	Static     bool
+	Containers []containerEntry
+	Claims     []claimEntry
 }
 
+// containerEntry is a container. One with Init is an ordinary init container that
+// has ended, which is never listed. Devices are references, or the kubelet's ids,
+// by resource.
 type containerEntry struct {
-	name      string
-	init      bool // an ordinary init container, which is never listed
-	numa      []string
-	devices   []deviceEntry
-	processes []processEntry
-}
-
-// deviceEntry is one device of a device plugin: a reference, or the kubelet's
-// id.
-type deviceEntry struct {
-	resource, ref string
-	at            node
-}
-
-type processEntry struct {
-	pid int
-	at  node
+	Name      string
+	Init      bool
+	NUMA      []int
+	Devices   map[string][]string
+	Processes []int
 }
 
 // claimEntry is a claim of dynamic resource allocation of the pod.
 type claimEntry struct {
-	name, driver, pool, share string
+	Name, Driver, Pool, Share string
 
-	devices []deviceEntry
+	Devices []string
 }
 
 var (
@@ -73,168 +62,194 @@ var cgroupKeys = map[string][]string{
 	"runtime": {"containerd", "crio", "docker"},
 }
 
-func toMatching(to *string, pattern *regexp.Regexp, what string) func(node) error {
-	return func(n node) error {
-		if err := toText(to)(n); err != nil {
-			return err
-		}
-		if !pattern.MatchString(*to) {
-			return n.errorf("want %s, found %q", what, *to)
-		}
-		return nil
+// checkPods also sets the defaults of the pods.
+func (sc *Scenario) checkPods() error {
+	var all []error
+	for key, word := range sc.Cgroups {
+		all = append(all, sc.root.at("cgroups", key).oneOf(word, cgroupKeys[key]))
 	}
-}
-
-func toOneOf(to *string, words []string) func(node) error {
-	return func(n node) error {
-		if err := toText(to)(n); err != nil {
-			return err
-		}
-		if !slices.Contains(words, *to) {
-			return n.errorf("want one of %s, found %q", strings.Join(words, ", "), *to)
-		}
-		return nil
+	all = append(all, checkResources(sc.root.at("allocatable"), sc.Allocatable))
+	if n := len(sc.Pods); n > maxPods {
+		all = append(all, sc.root.at("pods").errorf("%d pods; a node has %d", n, maxPods))
 	}
-}
-
-func (sc *Scenario) parseCgroups(n node) error {
-	sc.cgroups = map[string]string{}
-	known := map[string]func(node) error{}
-	for key, words := range cgroupKeys {
-		known[key] = func(c node) error {
-			var s string
-			err := toOneOf(&s, words)(c)
-			sc.cgroups[key] = s
-			return err
-		}
-	}
-	return n.fields(known)
-}
-
-func (sc *Scenario) parsePods(n node) error {
-	sc.kubelet = true
-	if len(n.Content) > maxPods {
-		return n.errorf("%d pods; a node has %d", len(n.Content), maxPods)
-	}
-	return n.items(sc.parsePod)
-}
-
-func (sc *Scenario) parsePod(_ int, n node) error {
-	p := podEntry{namespace: "default", qos: "burstable", at: n}
-	err := n.fields(map[string]func(node) error{
-		"namespace": toMatching(&p.namespace, dnsLabel, "the name of a namespace"),
-		"name":      toMatching(&p.name, dnsName, "the name of a pod"),
-		"uid":       toMatching(&p.uid, podUID, "a UUID, or the 32 digits of a static pod"),
-		"qos":       toOneOf(&p.qos, qosClasses),
-		"static":    toBool(&p.static),
-		"containers": func(c node) error {
-			if len(c.Content) > maxContainers {
-				return c.errorf("%d containers; want at most %d", len(c.Content), maxContainers)
+	seen := map[string]int{}
+	for i := range sc.Pods {
+		p, at := &sc.Pods[i], sc.root.at("pods", i)
+		p.Namespace, p.QoS = cmp.Or(p.Namespace, "default"), cmp.Or(p.QoS, "burstable")
+		p.UID = cmp.Or(p.UID, derivedUID(p.Static, sc.Name, p.Namespace, p.Name))
+		all = append(all, p.check(at))
+		for _, id := range []string{p.Namespace + "/" + p.Name, p.UID} {
+			if first, again := seen[id]; again {
+				all = append(all, at.errorf("the pod %s/%s, or its UID, is here and on line %d", p.Namespace, p.Name, first))
+				break
 			}
-			return c.items(p.parseContainer)
-		},
-		"claims": func(c node) error {
-			if len(c.Content) > maxClaims {
-				return c.errorf("%d claims; want at most %d", len(c.Content), maxClaims)
-			}
-			return c.items(p.parseClaim)
-		},
-	})
-	switch {
-	case err != nil:
-	case p.name == "":
-		err = n.errorf("the key name is missing")
-	case len(p.containers) == 0:
-		err = n.errorf("the key containers is missing, or names none")
-	}
-	for _, q := range sc.pods {
-		if err == nil && (q.namespace == p.namespace && q.name == p.name || q.uid != "" && q.uid == p.uid) {
-			err = n.errorf("the pod %s/%s, or its UID, is here and on line %d", p.namespace, p.name, q.at.Line)
+			seen[id] = at.Line
 		}
 	}
-	sc.pods = append(sc.pods, p)
-	return err
+	return errors.Join(all...)
 }
 
-func (p *podEntry) parseContainer(_ int, n node) error {
-	c := containerEntry{}
-	err := n.fields(map[string]func(node) error{
-		"name":    toMatching(&c.name, dnsLabel, "the name of a container"),
-		"devices": toDevices(&c.devices),
-		"init":    toBool(&c.init),
-		"numa": func(l node) error {
-			if len(l.Content) > maxNUMA {
-				return l.errorf("%d NUMA nodes; want at most %d", len(l.Content), maxNUMA)
-			}
-			return l.items(func(_ int, v node) error {
-				var n int
-				err := toInt(&n, 0, 1024)(v)
-				c.numa = append(c.numa, strconv.Itoa(n))
-				return err
-			})
-		},
-		"processes": func(l node) error {
-			return l.items(func(_ int, v node) error {
-				e := processEntry{at: v}
-				err := toInt(&e.pid, 1, 1<<22)(v)
-				c.processes = append(c.processes, e)
-				return err
-			})
-		},
-	})
-	if err == nil && c.name == "" {
-		err = n.errorf("the key name is missing")
+func (p *podEntry) check(at node) error {
+	all := []error{
+		at.at("namespace").matches(p.Namespace, dnsLabel, "the name of a namespace"), at.at("name").matches(p.Name, dnsName, "the name of a pod"),
+		at.at("uid").matches(p.UID, podUID, "a UUID, or the 32 digits of a static pod"), at.at("qos").oneOf(p.QoS, qosClasses),
 	}
-	if err == nil && c.init && len(c.devices) > 0 {
-		err = n.errorf("an init container that has ended has no devices")
+	if len(p.Containers) == 0 {
+		all = append(all, at.errorf("the key containers is missing, or names none"))
 	}
-	if slices.ContainsFunc(p.containers, func(o containerEntry) bool { return o.name == c.name }) {
-		err = n.errorf("there is another container %q", c.name)
+	for i, c := range p.Containers {
+		at := at.at("containers", i)
+		all = append(all, at.at("name").matches(c.Name, dnsLabel, "the name of a container"), checkResources(at.at("devices"), c.Devices))
+		if slices.ContainsFunc(p.Containers[:i], func(o containerEntry) bool { return o.Name == c.Name }) {
+			all = append(all, at.errorf("there is another container %q", c.Name))
+		}
+		if c.Init && len(c.Devices) > 0 {
+			all = append(all, at.errorf("an init container that has ended has no devices"))
+		}
 	}
-	p.containers = append(p.containers, c)
-	return err
+	for i := range p.Claims {
+		c, at := &p.Claims[i], at.at("claims", i)
+		c.Driver, c.Pool = cmp.Or(c.Driver, draDriver), cmp.Or(c.Pool, "node")
+		all = append(all, at.at("name").matches(c.Name, dnsName, "the name of a claim"), at.at("driver").matches(c.Driver, dnsName, "the name of a driver"),
+			at.at("pool").matches(c.Pool, deviceName, "the name of a pool"))
+		if c.Share != "" {
+			all = append(all, at.at("share").matches(c.Share, podUID, "a UUID"))
+		}
+		if len(c.Devices) == 0 {
+			all = append(all, at.errorf("the key devices is missing, or names none"))
+		}
+	}
+	return errors.Join(all...)
 }
 
-func (p *podEntry) parseClaim(_ int, n node) error {
-	c := claimEntry{driver: draDriver, pool: "node"}
-	err := n.fields(map[string]func(node) error{
-		"name":    toMatching(&c.name, dnsName, "the name of a claim"),
-		"driver":  toMatching(&c.driver, dnsName, "the name of a driver"),
-		"pool":    toMatching(&c.pool, deviceName, "the name of a pool"),
-		"share":   toMatching(&c.share, podUID, "a UUID"),
-		"devices": func(l node) error { return toHeld(&c.devices, "", l) },
-	})
-	switch {
-	case err != nil:
-	case c.name == "":
-		err = n.errorf("the key name is missing")
-	case len(c.devices) == 0:
-		err = n.errorf("the key devices is missing, or names none")
+func checkResources(at node, devices map[string][]string) error {
+	var all []error
+	for resource := range devices {
+		all = append(all, at.at(resource).matches(resource, deviceName, "the name of a resource, such as nvidia.com/gpu"))
 	}
-	p.claims = append(p.claims, c)
-	return err
+	return errors.Join(all...)
 }
 
-// toDevices decodes lists of devices by the names of their resources.
-func toDevices(to *[]deviceEntry) func(node) error {
-	return func(n node) error {
-		return n.each(func(key string, at, value node) error {
-			if !deviceName.MatchString(key) {
-				return at.errorf("want the name of a resource, such as nvidia.com/gpu")
-			}
-			return toHeld(to, key, value)
-		})
+// compilePods adds the node's processes and pods to the state.
+func (sc *Scenario) compilePods(s *State) error {
+	for i := range s.gpus() {
+		for _, key := range s.keys(fmt.Sprintf("gpu.%d.process.", i)) {
+			rec := s.Get(key)
+			s.addProcess(attr(rec, "pid"), 1000, attr(rec, "name"), "", "")
+		}
 	}
-}
-
-func toHeld(to *[]deviceEntry, resource string, n node) error {
-	if len(n.Content) > maxHeld {
-		return n.errorf("%d devices; want at most %d", len(n.Content), maxHeld)
+	for _, key := range slices.Sorted(maps.Keys(sc.Cgroups)) {
+		s.Set("cgroup."+key, sc.Cgroups[key])
 	}
-	return n.items(func(_ int, v node) error {
-		d := deviceEntry{resource: resource, at: v}
-		err := toText(&d.ref)(v)
-		*to = append(*to, d)
+	if sc.Pods == nil && sc.Allocatable == nil {
+		return nil // outside Kubernetes
+	}
+	s.Set("kubelet", "up")
+	s.Set("kubelet.starts", "1")
+	if err := s.eachDevice(sc.root.at("allocatable"), sc.Allocatable, s.offer); err != nil {
 		return err
-	})
+	}
+	for i, p := range sc.Pods {
+		if err := p.compile(s, sc.root.at("pods", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachDevice resolves references by resource.
+func (s *State) eachDevice(at node, devices map[string][]string, do func(allocated)) error {
+	for _, resource := range slices.Sorted(maps.Keys(devices)) {
+		for i, ref := range devices[resource] {
+			h, err := s.reference(ref)
+			if err != nil {
+				return at.at(resource, i).errorf("%w", err)
+			}
+			h.resource = resource
+			do(h)
+		}
+	}
+	return nil
+}
+
+func (e podEntry) compile(s *State, at node) error {
+	key := s.addPod(pod{namespace: e.Namespace, name: e.Name, uid: e.UID, qos: e.QoS})
+	for i, c := range e.Containers {
+		at := at.at("containers", i)
+		more := ""
+		if c.Init {
+			more = " init=yes"
+		}
+		if len(c.NUMA) > 0 {
+			more += " numa=" + strings.Trim(strings.ReplaceAll(fmt.Sprint(c.NUMA), " ", ","), "[]")
+		}
+		s.addContainer(key, e.UID, c.Name, more)
+		if err := s.eachDevice(at.at("devices"), c.Devices, func(h allocated) { s.allocate(key, c.Name, h) }); err != nil {
+			return err
+		}
+		for k, q := range c.Processes {
+			pid, at := strconv.Itoa(q), at.at("processes", k)
+			rec := s.Get("proc." + pid)
+			if rec == "" {
+				return at.errorf("no GPU has a process %s; want one of %s", pid, strings.Join(s.pids(), ", "))
+			}
+			if owner := attr(rec, "pod"); owner != "" {
+				return at.errorf("process %s is another container's already", pid)
+			}
+			s.addProcess(pid, 1000, attr(rec, "name"), e.UID, c.Name)
+		}
+	}
+	for i, c := range e.Claims {
+		for k, ref := range c.Devices {
+			h, err := s.draName(c.Driver, ref)
+			if err != nil {
+				return at.at("claims", i, "devices", k).errorf("%w", err)
+			}
+			s.claim(key, c.Name, c.Pool, c.Share, h)
+		}
+	}
+	return nil
+}
+
+// claim allocates a device to a pod by dynamic resource allocation.
+func (s *State) claim(p, name, pool, share string, h allocated) {
+	rec := fmt.Sprintf("name=%s driver=%s pool=%s device=%s", name, h.resource, pool, h.id)
+	if share != "" {
+		rec += " share=" + share
+	}
+	s.Set(fmt.Sprintf("%s.claim.%d", p, s.nextIndex(p+".claim.")), rec)
+	if h.on.gpu >= 0 {
+		s.Set("dra."+s.deviceUUID(h.on), "1") // no device plugin offers it
+	}
+}
+
+// derivedUID is deterministic, like madeUUID: a UUID, or a hash for a static
+// pod.
+func derivedUID(static bool, parts ...string) string {
+	uid := strings.TrimPrefix(madeUUID("pod", parts...), "pod-")
+	if static {
+		return strings.ReplaceAll(uid, "-", "")
+	}
+	return uid
+}
+
+// addProcess adds a process to /proc. start is its start time, in hundredths of
+// a second since boot.
+func (s *State) addProcess(pid string, start int64, name, podUID, container string) {
+	if name = path.Base(name); name == "." {
+		name = "python3"
+	}
+	rec := fmt.Sprintf("start=%d name=%s", start, name)
+	if podUID != "" {
+		rec += fmt.Sprintf(" pod=%s container=%s", podUID, container)
+	}
+	s.Set("proc."+pid, rec)
+}
+
+func (s *State) pids() []string {
+	var out []string
+	for _, key := range s.keys("proc.") {
+		out = append(out, strings.TrimPrefix(key, "proc."))
+	}
+	return out
 }

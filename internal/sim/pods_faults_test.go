@@ -36,13 +36,9 @@ func TestPodFaults(t *testing.T) {
 	if diff := cmp.Diff([]string{"7 -1", "4 10"}, append(gpus("61001"), gpus("61002")...)); diff != "" {
 		t.Errorf("the processes are on (-want +got):\n%s", diff)
 	}
-	strike(t, state, "process-move 61002 7")
 	strike(t, state, "process-start 71001 0 --name=/usr/bin/nvtop")
 	strike(t, state, "process-start 71002 0 --pod=ml/late-0")
 	owners("strangers", map[int]string{71001: "host nvtop", 71002: "ml/late-0 python3"})
-	if got := gpus("61002"); !slices.Equal(got, []string{"7 -1"}) {
-		t.Errorf("moved to %v", got)
-	}
 	strike(t, state, "process-end 71001")
 	strike(t, state, "pod-finish late-0")
 	owners("finished", map[int]string{71001: "", 61001: "", 71002: "", 21001: "training/llm-0 python3"})
@@ -142,8 +138,7 @@ func TestLoadFollowsProcesses(t *testing.T) {
 	}
 	loads("cleared", ended)
 	do("pod-start training/llm-1 gpu:0 gpu:1 --pid=5 --load=noise:0.9:0.05:2")
-	do("process-move 41002 4/3")
-	loads("begun", map[device]string{{0, -1}: "noise:0.9:0.05:2", {1, -1}: "noise:0.9:0.05:2", {2, -1}: "0", {4, 1}: "0"})
+	loads("begun", map[device]string{{0, -1}: "noise:0.9:0.05:2", {1, -1}: "noise:0.9:0.05:2", {2, -1}: "0"})
 	do("process-start 8 6 --load=0.7")
 	loads("a guest", map[device]string{{6, -1}: "0.7"})
 	do("process-end 8")

@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,222 +15,165 @@ import (
 
 // Scenario is a parsed scenario file.
 type Scenario struct {
-	Name        string
+	Name        string `yaml:"-"`
 	Description string
 	// Missing names functions that NVML does not export, MissingDCGM those of
 	// DCGM.
-	Missing, MissingDCGM []string
+	Missing     []string `yaml:"-"`
+	MissingDCGM []string `yaml:"-"`
 
-	driver map[string]string
-	cc     map[string]int
-	gpus   []gpuEntry
-	parts  map[string][]partEntry // by kind
-	trees  []line                 // line and name
-	inject []line                 // line and fault
+	MissingSymbols []string `yaml:"missing_symbols"`
+	Driver         struct {
+		Version, Branch, NVML, CUDA, State string
+		Quirks                             []string
+	}
+	CC       map[string]int `yaml:"confidential_computing"`
+	GPUs     []gpuEntry
+	Switches []switchEntry
+	CPUs     []cpuEntry
+	Trees    []string
+	Inject   []string
 
-	kubelet     bool // the key pods is present, possibly empty
-	pods        []podEntry
-	allocatable []deviceEntry
-	cgroups     map[string]string
+	Pods        []podEntry
+	Allocatable map[string][]string
+	Cgroups     map[string]string
+
+	root node
 }
 
 type gpuEntry struct {
-	board     string
-	count     int
-	values    []line
-	mig       []string
-	migValues []line
-	processes []process
-	at        node
+	Board     string
+	Count     *int
+	Load      *string
+	Values    map[string]string
+	MIG       []string
+	MIGLoad   []string `yaml:"mig_load"`
+	Processes []process
+
+	values []line // checked, with the load
 }
 
 type process struct {
-	pid, mib, mig, share int
-	kind, name           string
+	PID        int
+	MemoryMiB  int `yaml:"memory_mib"`
+	MIG, Share *int
+	Type, Name string
 }
 
-// maxTrees is the most trees of one machine.
-const maxTrees = 32
+// line is a key and its value in the state file.
+type line struct{ key, value string }
+
+// Bounds of a machine: of its trees, and of the GPUs that the libraries hold.
+const (
+	maxTrees = 32
+	maxGPUs  = 64
+)
 
 var driverStates = []string{"loaded", "unloaded", "mismatch"}
 
 // ParseScenario parses a scenario strictly; every error has file, line and key.
 func ParseScenario(file string, data []byte) (*Scenario, error) {
-	root, err := parseYAML(file, data)
-	if err != nil {
+	sc := &Scenario{Name: strings.TrimSuffix(filepath.Base(file), ".yaml")}
+	var err error
+	if sc.root, err = decode(file, data, sc); err != nil {
 		return nil, err
 	}
-	sc := &Scenario{
-		Name:   strings.TrimSuffix(filepath.Base(file), ".yaml"),
-		driver: map[string]string{},
-		cc:     map[string]int{},
-	}
-	var switches, cpus []partEntry
-	err = root.fields(map[string]func(node) error{
-		"switches":               parseParts("switch", "links", 256, &switches),
-		"cpus":                   parseParts("cpu", "cores", 128, &cpus),
-		"description":            toText(&sc.Description),
-		"driver":                 sc.parseDriver,
-		"confidential_computing": sc.parseCC,
-		"missing_symbols":        sc.parseMissing,
-		"gpus":                   func(n node) error { return n.items(sc.parseGPU) },
-		"trees": func(n node) error {
-			if len(n.Content) > maxTrees {
-				return n.errorf("%d trees; a machine holds %d", len(n.Content), maxTrees)
-			}
-			return toPlaced(&sc.trees)(n)
-		},
-		"inject": toPlaced(&sc.inject),
-		"pods":   sc.parsePods,
-		"allocatable": func(n node) error {
-			sc.kubelet = true
-			return toDevices(&sc.allocatable)(n)
-		},
-		"cgroups": sc.parseCgroups,
-	})
-	sc.parts = map[string][]partEntry{"switch": switches, "cpu": cpus}
-	if err == nil && sc.Description == "" {
-		err = root.errorf("the key description is missing")
-	}
-	return sc, err
+	return sc, sc.check()
 }
 
-func (sc *Scenario) parseDriver(n node) error {
-	known := map[string]func(node) error{}
-	known["quirks"] = func(c node) error {
-		return c.items(func(_ int, q node) error {
-			if !slices.Contains(quirks, q.Value) {
-				return q.errorf("want one of %s, found %q", strings.Join(quirks, ", "), q.Value)
-			}
-			sc.driver["quirks"] = strings.TrimSpace(sc.driver["quirks"] + " " + q.Value)
-			return nil
-		})
+func (sc *Scenario) check() error {
+	var all []error
+	if sc.Description == "" {
+		all = append(all, sc.root.errorf("the key description is missing"))
 	}
-	for _, key := range []string{"version", "branch", "nvml", "cuda", "state"} {
-		known[key] = func(c node) error {
-			var s string
-			if err := toText(&s)(c); err != nil {
-				return err
-			}
-			if key == "state" && !slices.Contains(driverStates, s) {
-				return c.errorf("want one of %s, found %q", strings.Join(driverStates, ", "), s)
-			}
-			if key == "cuda" {
-				version, err := cudaNumber(s)
-				if err != nil {
-					return c.errorf("%w", err)
-				}
-				s = version
-			}
-			sc.driver[key] = s
-			return nil
-		}
+	all = append(all, sc.checkDriver())
+	for key, v := range sc.CC {
+		at := sc.root.at("confidential_computing", key)
+		all = append(all, at.oneOf(key, []string{"environment", "feature", "devtools"}), at.within(v, 0, 2))
 	}
-	return n.fields(known)
-}
-
-// cudaNumber returns 13010 for 13.1, as nvmlSystemGetCudaDriverVersion does.
-func cudaNumber(s string) (string, error) {
-	major, minor, _ := strings.Cut(s, ".")
-	a, err := strconv.Atoi(major)
-	b, err2 := strconv.Atoi(minor)
-	if err != nil || err2 != nil || a < 0 || b < 0 || a > 99 || b > 99 {
-		return "", fmt.Errorf("want a CUDA version such as 13.0, found %q", s)
-	}
-	return strconv.Itoa(a*1000 + b*10), nil
-}
-
-func (sc *Scenario) parseCC(n node) error {
-	known := map[string]func(node) error{}
-	for _, key := range []string{"environment", "feature", "devtools"} {
-		known[key] = func(c node) error {
-			var v int
-			err := toInt(&v, 0, 2)(c)
-			sc.cc[key] = v
-			return err
-		}
-	}
-	return n.fields(known)
-}
-
-func (sc *Scenario) parseMissing(n node) error {
-	return n.items(func(_ int, c node) error {
-		var s string
-		if err := toText(&s)(c); err != nil {
-			return err
-		}
+	for i, name := range sc.MissingSymbols {
 		switch {
-		case strings.HasPrefix(s, "nvml"):
-			sc.Missing = append(sc.Missing, s)
-		case strings.HasPrefix(s, "dcgm"):
-			sc.MissingDCGM = append(sc.MissingDCGM, s)
+		case strings.HasPrefix(name, "nvml"):
+			sc.Missing = append(sc.Missing, name)
+		case strings.HasPrefix(name, "dcgm"):
+			sc.MissingDCGM = append(sc.MissingDCGM, name)
 		default:
-			return c.errorf("want the name of a function of NVML or DCGM, found %q", s)
+			all = append(all, sc.root.at("missing_symbols", i).errorf("want the name of a function of NVML or DCGM, found %q", name))
 		}
-		return nil
-	})
+	}
+	total := 0
+	for i := range sc.GPUs {
+		all = append(all, sc.GPUs[i].check(sc.root.at("gpus", i)))
+		total += or(sc.GPUs[i].Count, 1)
+	}
+	if total > maxGPUs {
+		all = append(all, sc.root.at("gpus").errorf("%d GPUs; the libraries hold %d", total, maxGPUs))
+	}
+	if n := len(sc.Trees); n > maxTrees {
+		all = append(all, sc.root.at("trees").errorf("%d trees; a machine holds %d", n, maxTrees))
+	}
+	return errors.Join(append(all, sc.checkParts(), sc.checkPods())...)
 }
 
-func (sc *Scenario) parseGPU(_ int, n node) error {
-	g := gpuEntry{count: 1, at: n}
-	var load string
-	err := n.fields(map[string]func(node) error{
-		"board":  toText(&g.board),
-		"count":  toInt(&g.count, 1, 64),
-		"load":   func(c node) error { return parseLoad(&load, c) },
-		"values": toValues(&g.values),
-		"mig":    toTexts(&g.mig),
-		"mig_load": func(c node) error {
-			return c.items(func(i int, v node) error {
-				var s string
-				err := parseLoad(&s, v)
-				g.migValues = append(g.migValues, line{strconv.Itoa(i), s})
-				return err
-			})
-		},
-		"processes": func(c node) error { return c.items(g.parseProcess) },
-	})
-	if load != "" {
-		g.values = append(g.values, line{"load", load})
+func (sc *Scenario) checkDriver() error {
+	d, at := &sc.Driver, sc.root.at("driver")
+	var all []error
+	for i, q := range d.Quirks {
+		all = append(all, at.at("quirks", i).oneOf(q, quirks))
 	}
-	if err == nil && g.board == "" {
-		err = n.errorf("the key board is missing")
+	all = append(all, at.at("state").oneOf(cmp.Or(d.State, "loaded"), driverStates))
+	if d.CUDA != "" {
+		// 13010 for 13.1, as nvmlSystemGetCudaDriverVersion returns it.
+		major, minor, _ := strings.Cut(d.CUDA, ".")
+		a, err := strconv.ParseUint(major, 10, 7)
+		b, err2 := strconv.ParseUint(minor, 10, 7)
+		if err != nil || err2 != nil {
+			all = append(all, at.at("cuda").errorf("want a CUDA version such as 13.0, found %q", d.CUDA))
+		}
+		d.CUDA = strconv.FormatUint(a*1000+b*10, 10)
 	}
-	sc.gpus = append(sc.gpus, g)
-	return err
+	return errors.Join(all...)
 }
 
-func parseLoad(to *string, n node) error {
-	if err := toText(to)(n); err != nil {
-		return err
+func (g *gpuEntry) check(at node) error {
+	all := []error{at.at("count").within(or(g.Count, 1), 1, maxGPUs)}
+	if g.Board == "" {
+		all = append(all, at.errorf("the key board is missing"))
 	}
-	if _, err := checkValue("load", *to); err != nil || strings.HasPrefix(*to, "error:") || *to == "model" {
-		return n.errorf("want a load from 0 to 1 (%s), found %q", SignalHelp, *to)
+	values, err := checkValues(at.at("values"), g.Values)
+	g.values, all = values, append(all, err)
+	if g.Load != nil {
+		g.values, all = append(g.values, line{"load", *g.Load}), append(all, checkLoad(at.at("load"), *g.Load))
+	}
+	for i, load := range g.MIGLoad {
+		all = append(all, checkLoad(at.at("mig_load", i), load))
+	}
+	for i, p := range g.Processes {
+		at := at.at("processes", i)
+		all = append(all, at.at("pid").within(p.PID, 1, maxPID), at.at("memory_mib").within(p.MemoryMiB, 0, 1<<22), at.at("mig").within(or(p.MIG, 0), 0, 7),
+			at.at("share").within(or(p.Share, 0), 0, 100), at.at("type").oneOf(cmp.Or(p.Type, "compute"), processTypes))
+	}
+	return errors.Join(all...)
+}
+
+// checkValues checks keys of the model, each with a number, waveform or text.
+func checkValues(at node, given map[string]string) (out []line, err error) {
+	var all []error
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		value, err := checkValue(key, given[key])
+		if err != nil {
+			all = append(all, at.at(key).errorf("%w", err))
+		}
+		out = append(out, line{key, value})
+	}
+	return out, errors.Join(all...)
+}
+
+func checkLoad(at node, load string) error {
+	if !isLoad(load) {
+		return at.errorf("want a load from 0 to 1 (%s), found %q", SignalHelp, load)
 	}
 	return nil
-}
-
-func (g *gpuEntry) parseProcess(_ int, n node) error {
-	p := process{mig: -1, share: 100, kind: "compute"}
-	err := n.fields(map[string]func(node) error{
-		"pid":        toInt(&p.pid, 1, 1<<22),
-		"memory_mib": toInt(&p.mib, 0, 1<<22),
-		"mig":        toInt(&p.mig, 0, 7),
-		"share":      toInt(&p.share, 0, 100),
-		"name":       toText(&p.name),
-		"type": func(c node) error {
-			if !slices.Contains([]string{"compute", "graphics", "mps"}, c.Value) {
-				return c.errorf("want compute, graphics or mps, found %s", describe(c.Node))
-			}
-			p.kind = c.Value
-			return nil
-		},
-	})
-	if err == nil && p.pid == 0 {
-		err = n.errorf("the key pid is missing")
-	}
-	g.processes = append(g.processes, p)
-	return err
 }
 
 // LoadScenario loads a scenario by name from the fixtures folder, or by path.
@@ -243,8 +188,7 @@ func LoadScenario(fixtures fs.FS, name string) (*Scenario, error) {
 	file := "scenarios/" + name + ".yaml"
 	data, err := fs.ReadFile(fixtures, file)
 	if errors.Is(err, fs.ErrNotExist) {
-		names, _ := ScenarioNames(fixtures)
-		return nil, fmt.Errorf("no scenario %q; want a path or one of %s", name, strings.Join(names, ", "))
+		return nil, fmt.Errorf("no scenario %q; want a path or one of %s", name, strings.Join(fixtureNames(fixtures, "scenarios/*.yaml"), ", "))
 	}
 	if err != nil {
 		return nil, err
@@ -253,10 +197,14 @@ func LoadScenario(fixtures fs.FS, name string) (*Scenario, error) {
 }
 
 // ScenarioNames lists the scenarios of the fixtures folder.
-func ScenarioNames(fixtures fs.FS) ([]string, error) {
-	files, err := fs.Glob(fixtures, "scenarios/*.yaml")
+func ScenarioNames(fixtures fs.FS) []string { return fixtureNames(fixtures, "scenarios/*.yaml") }
+
+// fixtureNames returns the names of the files that match a pattern, without their
+// extension.
+func fixtureNames(fixtures fs.FS, pattern string) []string {
+	files, _ := fs.Glob(fixtures, pattern) // the pattern is well formed
 	for i, f := range files {
-		files[i] = strings.TrimSuffix(filepath.Base(f), ".yaml")
+		files[i] = strings.TrimSuffix(filepath.Base(f), filepath.Ext(f))
 	}
-	return files, err
+	return files
 }

@@ -31,8 +31,6 @@ type State struct {
 	later   []later        // later steps of a fault
 }
 
-type line struct{ key, value string }
-
 // NewState returns an empty state.
 func NewState() *State { return &State{index: map[string]int{}} }
 

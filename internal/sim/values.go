@@ -37,6 +37,12 @@ func checkValue(key, value string) (string, error) {
 	return ParseSignal(value)
 }
 
+// isLoad reports whether a text is a load: a number from 0 to 1 or a waveform.
+func isLoad(text string) bool {
+	_, err := checkValue("load", text)
+	return err == nil && !strings.HasPrefix(text, "error:") && text != "model"
+}
+
 // numeric reports whether the key is a number of a GPU or of one of its links.
 func numeric(key string) bool {
 	if slices.Contains(valueKeys, key) {

@@ -125,14 +125,6 @@ func limits() error {
 	for _, g := range groups {
 		c.must(dcgm.DestroyGroup(g), "destroy")
 	}
-	c.inject("dcgm-limit groups 6")
-	c.until("the lower limit", func() bool {
-		for _, g := range groups {
-			_ = dcgm.DestroyGroup(g)
-		}
-		groups = nil
-		return fill(group) == 6
-	})
 	return c.close()
 }
 
