@@ -55,7 +55,7 @@ screenshots: build debian ## docs/img: the dashboards and, in eleven minutes, th
 	SCREENSHOTS=$(CURDIR)/docs/img $(E2E) -run TestScreenshots ./tools
 	$(E2E) -run TestPictures ./tools -pictures=$(CURDIR)/docs/img
 
-incidents: build debian ## every scripted incident through exporter and Alertmanager: ONLY=gpu-lost PLAY="-latency 100"
+incidents: build debian ## every scripted incident through exporter and Alertmanager: ONLY=gpu-lost PLAY="-parallel 3"
 	@go -C test build -o $(CURDIR)/bin/incidents ./incidents/play
 	@bin/incidents -only '$(ONLY)' $(PLAY)
 

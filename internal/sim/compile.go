@@ -2,11 +2,17 @@ package sim
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
 // Options of Compile.
@@ -49,9 +55,6 @@ func (sc *Scenario) Compile(fixtures fs.FS, o Options) (*State, error) {
 	}
 	s.Set("driver.generation", "1")
 	s.Set("driver.loaded_at", "0")
-	for key, v := range sc.CC {
-		s.Set("cc."+key, strconv.Itoa(v))
-	}
 	if len(sc.MissingSymbols) > 0 {
 		s.Set("missing_symbols", strings.Join(sc.MissingSymbols, " "))
 	}
@@ -59,7 +62,7 @@ func (sc *Scenario) Compile(fixtures fs.FS, o Options) (*State, error) {
 	if err := sc.compileGPUs(s, fixtures); err != nil {
 		return nil, err
 	}
-	sc.compileParts(s)
+	sc.compile(s, sc.root, sc.Name)
 	if err := sc.compileMachine(s, fixtures); err != nil {
 		return nil, err
 	}
@@ -126,6 +129,85 @@ func (sc *Scenario) compileGPU(s *State, g gpuEntry, b *board, boardIndex, n, co
 		name := strings.Join(strings.Fields(p.Name), "_")
 		s.Set(fmt.Sprintf("%sprocess.%d", prefix, i), fmt.Sprintf("pid=%d type=%s memory=%d gi=%s ci=%s share=%d name=%s",
 			p.PID+copyNumber*10, cmp.Or(p.Type, "compute"), p.MemoryMiB<<20, gi, ci, or(p.Share, 100), name))
+	}
+	return nil
+}
+
+// compileMachine makes the /sys and /proc of a scenario: its GPUs, then the
+// cards of its trees, renumbered where they conflict.
+func (sc *Scenario) compileMachine(s *State, fixtures fs.FS) error {
+	tree := faketree.New()
+	s.tree = tree
+	for _, dir := range []string{"/sys/bus/pci/devices", "/sys/class", "/proc"} {
+		tree.Mkdir(dir)
+	}
+	if err := s.plugGPUs(tree); err != nil {
+		return fmt.Errorf("scenario %s: %w", sc.Name, err)
+	}
+	n, copies := 0, map[string]int{}
+	for i, name := range sc.Trees {
+		more, err := faketree.LoadFS(fixtures, "trees/"+name+".txt")
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("no tree %q; want one of %s, or variants/NAME", name, strings.Join(fixtureNames(fixtures, "trees/*.txt"), ", "))
+		}
+		before := cardsOf(tree)
+		if err == nil {
+			renameCopy(more, copies[name])
+			copies[name]++
+			err = tree.Merge(more)
+		}
+		if err != nil {
+			return sc.root.at("trees", i).errorf("%w", err)
+		}
+		after := cardsOf(tree)
+		for _, at := range slices.Sorted(maps.Keys(after)) {
+			if _, ok := before[at]; !ok {
+				s.Set(fmt.Sprintf("card.%d", n), fmt.Sprintf("tree=%s kind=%s at=%s", name, after[at].kind, at))
+				n++
+			}
+		}
+	}
+	if err := sc.compilePods(s); err != nil {
+		return err
+	}
+	s.tellProcesses(tree)
+	s.begun = tree.Clone()
+	return nil
+}
+
+// renameCopy gives the nth copy of a tree its own serial numbers: their last two
+// digits are the number of the copy.
+func renameCopy(t *faketree.Tree, n int) {
+	for _, file := range t.Paths() {
+		if base := path.Base(file); base == "unique_id" || base == "serial_number" {
+			text, _ := t.Get(file)
+			if text = strings.TrimSpace(text); len(text) > 2 {
+				t.Set(file, fmt.Sprintf("%s%02x\n", text[:len(text)-2], n))
+			}
+		}
+	}
+}
+
+// compilePods adds the node's processes and pods to the state.
+func (sc *Scenario) compilePods(s *State) error {
+	for i := range s.gpus() {
+		for _, key := range s.keys(fmt.Sprintf("gpu.%d.process.", i)) {
+			rec := s.Get(key)
+			s.addProcess(attr(rec, "pid"), 1000, attr(rec, "name"), "", "")
+		}
+	}
+	if sc.Pods == nil && sc.Allocatable == nil {
+		return nil // outside Kubernetes
+	}
+	s.Set("kubelet", "up")
+	s.Set("kubelet.starts", "1")
+	if err := s.eachDevice(sc.root.at("allocatable"), sc.Allocatable, s.offer); err != nil {
+		return err
+	}
+	for i, p := range sc.Pods {
+		if err := p.compile(s, sc.root.at("pods", i)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

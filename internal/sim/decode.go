@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -140,4 +142,14 @@ func or[T any](given *T, fallback T) T {
 		return fallback
 	}
 	return *given
+}
+
+// fixtureNames returns the names of the files that match a pattern, without their
+// extension.
+func fixtureNames(fixtures fs.FS, pattern string) []string {
+	files, _ := fs.Glob(fixtures, pattern) // the pattern is well formed
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(filepath.Base(f), filepath.Ext(f))
+	}
+	return files
 }

@@ -106,12 +106,23 @@ func (s *State) deviceList() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// attr reads `name=value` from a record of the state file.
-func attr(record, name string) string {
-	for f := range strings.FieldsSeq(record) {
-		if v, ok := strings.CutPrefix(f, name+"="); ok {
-			return v
-		}
+// address returns a GPU's address as the kernel writes it; NVML has eight
+// digits of domain and capital letters.
+func (s *State) address(gpu int) string {
+	a := strings.ToLower(s.gpuGet(gpu, "pci.bus_id"))
+	if len(a) == len("00000000:1b:00.0") && strings.HasPrefix(a, "0000") {
+		return a[4:]
 	}
-	return ""
+	return a
+}
+
+func (s *State) deviceUUID(d device) string {
+	if d.mig < 0 {
+		return s.gpuGet(d.gpu, "uuid")
+	}
+	return attr(s.migRecord(d), "uuid")
+}
+
+func (s *State) migRecord(d device) string {
+	return s.Get(fmt.Sprintf("gpu.%d.mig.%d", d.gpu, d.mig))
 }

@@ -103,11 +103,11 @@ func (s *State) SeenAs(arg string) string {
 	if ds, err := s.devices(arg); err == nil {
 		return s.deviceUUID(ds[0])
 	}
-	c, m, err := s.card(arg)
+	c, tree, err := s.card(arg)
 	if err != nil {
 		return arg
 	}
-	if id, _ := m.tree.Get(c.dir + "/unique_id"); c.kind == "amd" && id != "" {
+	if id, _ := tree.Get(c.dir + "/unique_id"); c.kind == "amd" && id != "" {
 		return "GPU-" + strings.TrimSpace(id)
 	}
 	return c.at

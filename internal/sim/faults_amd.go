@@ -21,6 +21,9 @@ var (
 	amdThrottle = []string{"power", "thermal", "prochot"}
 )
 
+// amdRing is the queue that hangs.
+const amdRing = "comp_1.0.0"
+
 // amdFaults are faults of GPUs of the driver amdgpu.
 var amdFaults = []Fault{
 	{
@@ -36,7 +39,6 @@ var amdFaults = []Fault{
 		Name: "amd-hang", Help: "a queue of an AMD GPU hangs, and the driver recovers it", apply: onAMD(hangQueue), Args: []Arg{amdArg},
 		Flags: []Flag{
 			{Name: "ends", Help: "with " + strings.Join(hangEnds, ", "), Default: "reset"},
-			{Name: "ring", Help: "the queue", Default: "comp_1.0.0"},
 			{Name: "duration", Help: "of the reset", Default: "2s"},
 		},
 	},
@@ -47,7 +49,7 @@ var amdFaults = []Fault{
 	{
 		Name: "amd-throttle", Help: "an AMD GPU reduces its clocks; returns when it no longer does", apply: onAMD(throttleAMD),
 		Args:  []Arg{{Name: "reason", Help: strings.Join(amdThrottle, ", ")}, amdArg},
-		Flags: []Flag{{Name: "for", Help: "how long", Default: "10s"}, {Name: "share", Help: "percent of that time", Default: "100"}},
+		Flags: []Flag{{Name: "for", Help: "how long", Default: "10s"}},
 	},
 	{
 		Name: "amd-xgmi", Help: "an XGMI link of an AMD GPU is down, or up", apply: onAMD(linkXGMI),
@@ -59,8 +61,7 @@ var amdFaults = []Fault{
 	},
 	{
 		Name: "amd-retire", Help: "an AMD GPU retires pages of its memory", apply: onAMD(retirePages),
-		Args:  []Arg{{Name: "pages", Help: "how many more"}, amdArg},
-		Flags: []Flag{{Name: "threshold", Help: "number of pages at which the driver asks for a replacement", Default: "256"}},
+		Args: []Arg{{Name: "pages", Help: "how many more"}, amdArg},
 	},
 	{Name: "amd-overheat", Help: "an AMD GPU passes its critical temperature, and the driver announces to power the node off", apply: onAMD(overheat), Args: []Arg{amdArg}},
 }
@@ -75,11 +76,11 @@ type amdCard struct {
 // onAMD applies f to the GPU of the argument card, or to all.
 func onAMD(f func(amdCard, input) error) func(*State, input) error {
 	return func(s *State, in input) error {
-		m, err := s.hardware()
+		tree, err := s.hardware()
 		if err != nil {
 			return err
 		}
-		found := amdCards(m.tree)
+		found := amdCards(tree)
 		if in["card"] != "all" {
 			c, _, err := s.card(in["card"])
 			if err != nil {
@@ -94,7 +95,7 @@ func onAMD(f func(amdCard, input) error) func(*State, input) error {
 			return fmt.Errorf("this machine has no AMD GPU")
 		}
 		for _, c := range found {
-			if err := f(amdCard{c, s, m.tree}, in); err != nil {
+			if err := f(amdCard{c, s, tree}, in); err != nil {
 				return err
 			}
 		}
@@ -122,18 +123,18 @@ func (s *State) loadedAMD(c card) {
 func (c amdCard) then(after time.Duration, do func(amdCard)) {
 	at := c.at
 	c.s.then(after, func(s *State) error {
-		m, err := s.hardware()
+		tree, err := s.hardware()
 		if err != nil {
 			return err
 		}
-		if c, ok := cardsOf(m.tree)[at]; ok {
-			do(amdCard{c, s, m.tree})
+		if c, ok := cardsOf(tree)[at]; ok {
+			do(amdCard{c, s, tree})
 		}
 		return nil
 	})
 }
 
-func (c amdCard) log(format string, args ...any) {
+func (c amdCard) print(format string, args ...any) {
 	c.s.log("amdgpu "+c.at+": amdgpu: "+format, args...)
 }
 
@@ -171,8 +172,8 @@ func (c amdCard) version() string {
 // countsThrottling reports whether the tables of a GPU count the time with reduced
 // clocks.
 func (s *State) countsThrottling(arg string) bool {
-	c, m, err := s.card(arg)
-	return err == nil && amdCard{c, s, m.tree}.version() != "1.3"
+	c, tree, err := s.card(arg)
+	return err == nil && amdCard{c, s, tree}.version() != "1.3"
 }
 
 func countRAS(c amdCard, in input) error {
@@ -180,7 +181,7 @@ func countRAS(c amdCard, in input) error {
 	if err != nil {
 		return err
 	}
-	n, err := in.integer("count")
+	n, err := in.whole("count")
 	if err != nil {
 		return err
 	}
@@ -203,7 +204,7 @@ func countRAS(c amdCard, in input) error {
 	}
 	words := []string{"correctable", "uncorrectable", "deferred"}[kind]
 	if c.old() {
-		c.log("%d %s hardware errors detected in %s block", n, words, block)
+		c.print("%d %s hardware errors detected in %s block", n, words, block)
 	} else {
 		id := c.s.integer("amd.events") + 1
 		c.s.Set("amd.events", strconv.FormatInt(id, 10))
@@ -212,9 +213,9 @@ func countRAS(c amdCard, in input) error {
 	}
 	switch in["poison"] {
 	case "created":
-		c.log("Poison is created")
+		c.print("Poison is created")
 	case "consumed":
-		c.log("GPU reset for %s RAS poison consumption is issued!", block)
+		c.print("GPU reset for %s RAS poison consumption is issued!", block)
 	}
 	return nil
 }
@@ -228,12 +229,12 @@ func hangQueue(c amdCard, in input) error {
 	if err != nil {
 		return err
 	}
-	timeout := fmt.Sprintf("ring %s timeout, ", in["ring"])
+	timeout := fmt.Sprintf("ring %s timeout, ", amdRing)
 	say := func(text string) {
 		if c.old() {
 			c.s.log("[drm:amdgpu_job_timedout [amdgpu]] *ERROR* %s", text)
 		} else {
-			c.log("%s", text)
+			c.print("%s", text)
 		}
 	}
 	if hangEnds[ends] == "soft" {
@@ -247,8 +248,8 @@ func hangQueue(c amdCard, in input) error {
 		if c.old() {
 			return fmt.Errorf("%s: the driver of this kernel resets no single queue", c.at)
 		}
-		c.log("Starting %s ring reset", in["ring"])
-		c.log("Ring %s reset succeeded", in["ring"])
+		c.print("Starting %s ring reset", amdRing)
+		c.print("Ring %s reset succeeded", amdRing)
 	case "reset":
 		c.reset(takes, true)
 	case "failed":
@@ -279,7 +280,7 @@ var fromHardware = []string{
 // reset begins a reset. While it lasts, and after it has failed, the driver does
 // not answer; after it has succeeded, counters of the firmware begin again.
 func (c amdCard) reset(takes time.Duration, succeeds bool) {
-	c.log("GPU reset begin!")
+	c.print("GPU reset begin!")
 	var files []string
 	for _, file := range c.t.Paths() {
 		name, inside := strings.CutPrefix(file, c.dir+"/")
@@ -293,8 +294,8 @@ func (c amdCard) reset(takes time.Duration, succeeds bool) {
 	c.then(takes, func(c amdCard) {
 		n := c.s.integer("amd.resets."+c.at) + 1
 		if !succeeds {
-			c.log("GPU reset(%d) failed", n)
-			c.log("GPU reset end with ret = -110")
+			c.print("GPU reset(%d) failed", n)
+			c.print("GPU reset end with ret = -110")
 			return
 		}
 		c.s.Set("amd.resets."+c.at, strconv.FormatInt(n, 10))
@@ -304,8 +305,8 @@ func (c amdCard) reset(takes time.Duration, succeeds bool) {
 		for _, counter := range []string{"energy_accumulator", "accumulation_counter"} {
 			_ = c.table(counter, 0, func(uint64) uint64 { return 0 }) // not of every version
 		}
-		c.log("GPU reset succeeded, trying to resume")
-		c.log("GPU reset(%d) succeeded!", n)
+		c.print("GPU reset succeeded, trying to resume")
+		c.print("GPU reset(%d) succeeded!", n)
 	})
 }
 
@@ -318,10 +319,6 @@ func throttleAMD(c amdCard, in input) error {
 	if err != nil {
 		return err
 	}
-	share, err := in.integer("share")
-	if err != nil || share > 100 {
-		return fmt.Errorf("share: want percent, found %q", in["share"])
-	}
 	if c.version() == "1.3" {
 		// Flags of the moment, which this version does not count.
 		bit := []uint64{0, 36, 47}[reason]
@@ -329,7 +326,7 @@ func throttleAMD(c amdCard, in input) error {
 			return err
 		}
 		if c.old() && amdThrottle[reason] == "thermal" {
-			c.log("WARN: GPU thermal throttling temperature reached, expect performance decrease. Hotspot.")
+			c.print("WARN: GPU thermal throttling temperature reached, expect performance decrease. Hotspot.")
 		}
 		c.then(lasts, func(c amdCard) {
 			_ = c.table("indep_throttle_status", 0, func(uint64) uint64 { return 0 })
@@ -340,19 +337,19 @@ func throttleAMD(c amdCard, in input) error {
 	if err := c.table(counter, 0, func(was uint64) uint64 { return was }); err != nil {
 		return err
 	}
-	c.log("WARN: GPU is throttled, expect performance decrease. %s.", []string{"PPT", "SOC", "Prochot"}[reason])
+	c.print("WARN: GPU is throttled, expect performance decrease. %s.", []string{"PPT", "SOC", "Prochot"}[reason])
 	const samples = 1000 // of the firmware, in a second
 	for range lasts / time.Second {
 		c.then(time.Second, func(c amdCard) {
 			_ = c.table("accumulation_counter", 0, func(was uint64) uint64 { return was + samples })
-			_ = c.table(counter, 0, func(was uint64) uint64 { return was + samples*share/100 })
+			_ = c.table(counter, 0, func(was uint64) uint64 { return was + samples })
 		})
 	}
 	return nil
 }
 
 func linkXGMI(c amdCard, in input) error {
-	link, err := in.integer("link")
+	link, err := in.whole("link")
 	if err != nil {
 		return err
 	}
@@ -393,14 +390,11 @@ func sleepAMD(c amdCard, in input) error {
 }
 
 func retirePages(c amdCard, in input) error {
-	n, err := in.integer("pages")
+	n, err := in.whole("pages")
 	if err != nil || n == 0 || n > 10_000 {
 		return fmt.Errorf("pages: want a number from 1 to 10000, found %q", in["pages"])
 	}
-	threshold, err := in.integer("threshold")
-	if err != nil {
-		return err
-	}
+	const threshold = 256 // at which the driver asks for a replacement
 	file := c.dir + "/ras/gpu_vram_bad_pages"
 	text, ok := c.t.Get(file)
 	if !ok {
@@ -413,15 +407,15 @@ func retirePages(c amdCard, in input) error {
 	c.t.Set(file, text)
 	switch now := before + n; {
 	case now >= threshold:
-		c.log("Saved bad pages %d reaches threshold value %d", now, threshold)
+		c.print("Saved bad pages %d reaches threshold value %d", now, threshold)
 	case now*10 > threshold*9:
-		c.log("RAS records:%d exceeds 90%% of threshold:%d", now, threshold)
+		c.print("RAS records:%d exceeds 90%% of threshold:%d", now, threshold)
 	}
 	return nil
 }
 
 func overheat(c amdCard, _ input) error {
-	c.log("ERROR: GPU HW Critical Temperature Fault(aka CTF) detected!")
-	c.log("ERROR: System is going to shutdown due to GPU HW CTF!")
+	c.print("ERROR: GPU HW Critical Temperature Fault(aka CTF) detected!")
+	c.print("ERROR: System is going to shutdown due to GPU HW CTF!")
 	return nil
 }

@@ -9,6 +9,23 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
+var busArg = Arg{Name: "device", Help: "GPU by index, UUID or PCI address; FPGA card; any PCI address"}
+
+// busFaults are faults of the bus and the kernel log.
+var busFaults = []Fault{
+	{Name: "kernel-log", Help: "the kernel logs a line", apply: injectLine, Args: []Arg{{Name: "text", Help: "the line", Rest: true}}, Flags: []Flag{countFlag}},
+	{Name: "bus-loss", Help: "the device leaves the bus; NVML reports a GPU as lost", apply: onBus(loseOnBus), Args: []Arg{busArg}, Flags: []Flag{logFlag}},
+	{
+		Name: "aer", Help: "count a PCIe error of the device, and of the port above it", apply: onBus(countAER),
+		Args:  []Arg{busArg, {Name: "severity", Help: "correctable, nonfatal or fatal"}},
+		Flags: []Flag{{Name: "name", Help: "as in aer_dev_*, e.g. BadTLP or CmpltTO"}, countFlag, logFlag},
+	},
+	{
+		Name: "link-degraded", Help: "the link trains to a lower width or speed, at both ends and in NVML", apply: onBus(degradeLink), Args: []Arg{busArg},
+		Flags: []Flag{{Name: "width", Help: "lanes; 0: unchanged", Default: "4"}, {Name: "speed", Help: "generation; 0: unchanged", Default: "0"}},
+	},
+}
+
 // target is the object of a bus fault: a PCI function, and its GPU where it is
 // one.
 type target struct {
@@ -18,14 +35,14 @@ type target struct {
 
 // targets resolves an argument: GPUs as in other faults, cards, or any PCI
 // address.
-func (s *State) targets(arg string) ([]target, *machine, error) {
-	m, err := s.hardware()
+func (s *State) targets(arg string) ([]target, *faketree.Tree, error) {
+	tree, err := s.hardware()
 	if err != nil {
 		return nil, nil, err
 	}
 	var out []target
 	add := func(address string, gpu int) {
-		if dir, ok := m.tree.Real("/sys/bus/pci/devices/" + address); ok {
+		if dir, ok := tree.Real("/sys/bus/pci/devices/" + address); ok {
 			out = append(out, target{address, dir, gpu})
 		}
 	}
@@ -36,32 +53,32 @@ func (s *State) targets(arg string) ([]target, *machine, error) {
 		}
 	}
 	if len(out) > 0 {
-		return out, m, nil
+		return out, tree, nil
 	}
 	if c, _, err := s.card(arg); err == nil && c.kind != "manager" {
 		add(c.at, -1)
-		return out, m, nil
+		return out, tree, nil
 	}
-	for _, at := range m.tree.Names("/sys/bus/pci/devices") {
+	for _, at := range tree.Names("/sys/bus/pci/devices") {
 		if samePlace(arg, at) {
 			add(at, -1)
 		}
 	}
 	if len(out) == 0 {
-		return nil, nil, fmt.Errorf("nothing on the bus is %q; it has %s, and:\n%w", arg, strings.Join(m.tree.Names("/sys/bus/pci/devices"), ", "), noGPU)
+		return nil, nil, fmt.Errorf("nothing on the bus is %q; it has %s, and:\n%w", arg, strings.Join(tree.Names("/sys/bus/pci/devices"), ", "), noGPU)
 	}
-	return out, m, nil
+	return out, tree, nil
 }
 
 // onBus applies f to each function of the argument device.
-func onBus(f func(*State, *machine, target, input) error) func(*State, input) error {
+func onBus(f func(*State, *faketree.Tree, target, input) error) func(*State, input) error {
 	return func(s *State, in input) error {
-		ts, m, err := s.targets(in["device"])
+		ts, tree, err := s.targets(in["device"])
 		if err != nil {
 			return err
 		}
 		for _, t := range ts {
-			if err := f(s, m, t, in); err != nil {
+			if err := f(s, tree, t, in); err != nil {
 				return err
 			}
 		}
@@ -71,7 +88,7 @@ func onBus(f func(*State, *machine, target, input) error) func(*State, input) er
 
 // loseOnBus removes a function from the bus, as a surprise removal does, and
 // makes NVML report the GPU as lost.
-func loseOnBus(s *State, m *machine, t target, in input) error {
+func loseOnBus(s *State, tree *faketree.Tree, t target, in input) error {
 	if t.gpu >= 0 {
 		s.Set(fmt.Sprintf("gpu.%d.lost", t.gpu), "1")
 		s.logLost(t.gpu, in)
@@ -79,7 +96,7 @@ func loseOnBus(s *State, m *machine, t target, in input) error {
 		s.log("pcieport %s: pciehp: Slot(1): Link Down", portOf(t.dir))
 		s.log("pcieport %s: pciehp: Slot(1): Card not present", portOf(t.dir))
 	}
-	m.tree.Unplug(t.dir)
+	tree.Unplug(t.dir)
 	return nil
 }
 
@@ -93,45 +110,35 @@ func portOf(dir string) string {
 	return parts[len(parts)-1]
 }
 
-// logLost logs what NVIDIA's driver prints when a GPU does not answer.
-func (s *State) logLost(gpu int, in input) {
-	if !in.on("log") {
-		return
-	}
-	s.log("NVRM: GPU at %s: %s", xidAddress(s.address(gpu), "", ""), s.gpuGet(gpu, "uuid"))
-	s.log("NVRM: Xid (%s): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", xidAddress(s.address(gpu), "", ""))
-	s.log("NVRM: GPU %s: GPU has fallen off the bus.", s.address(gpu))
-}
-
 // degradeLink trains a link to a lower width or speed at both ends.
-func degradeLink(s *State, m *machine, t target, in input) error {
-	width, err := in.integer("width")
+func degradeLink(s *State, tree *faketree.Tree, t target, in input) error {
+	width, err := in.whole("width")
 	if err != nil {
 		return err
 	}
-	speed, err := in.integer("speed")
+	speed, err := in.whole("speed")
 	if err != nil {
 		return err
 	}
-	return s.trainLink(m, t, speed, width)
+	return s.trainLink(tree, t, speed, width)
 }
 
 // trainLink sets a link's generation and width in the tree and in NVML; 0:
 // unchanged.
-func (s *State) trainLink(m *machine, t target, generation, width uint64) error {
+func (s *State) trainLink(tree *faketree.Tree, t target, generation, width uint64) error {
 	if generation >= uint64(len(linkSpeeds)) || width > 32 {
 		return fmt.Errorf("want a speed from 1 to %d and a width from 1 to 32, found %d and %d", len(linkSpeeds)-1, generation, width)
 	}
 	ends := []string{t.dir}
-	if above := t.dir[:strings.LastIndexByte(t.dir, '/')]; m.tree.Exists(above + "/current_link_width") {
+	if above := t.dir[:strings.LastIndexByte(t.dir, '/')]; tree.Exists(above + "/current_link_width") {
 		ends = append(ends, above)
 	}
 	for _, dir := range ends {
 		if generation > 0 {
-			m.tree.Set(dir+"/current_link_speed", linkSpeeds[generation]+"\n")
+			tree.Set(dir+"/current_link_speed", linkSpeeds[generation]+"\n")
 		}
 		if width > 0 {
-			m.tree.Set(dir+"/current_link_width", strconv.FormatUint(width, 10)+"\n")
+			tree.Set(dir+"/current_link_width", strconv.FormatUint(width, 10)+"\n")
 		}
 	}
 	if t.gpu < 0 {
@@ -159,7 +166,7 @@ var severities = map[string]struct {
 }
 
 // countAER counts an error of a function and logs it.
-func countAER(s *State, m *machine, t target, in input) error {
+func countAER(s *State, tree *faketree.Tree, t target, in input) error {
 	sev, ok := severities[in["severity"]]
 	if !ok {
 		return fmt.Errorf("severity: want correctable, nonfatal or fatal, found %q", in["severity"])
@@ -167,7 +174,7 @@ func countAER(s *State, m *machine, t target, in input) error {
 	if in["name"] == "" {
 		in["name"] = map[string]string{"correctable": "RxErr", "nonfatal": "CmpltTO", "fatal": "DLP"}[in["severity"]]
 	}
-	count, err := in.integer("count")
+	count, err := in.whole("count")
 	if err != nil {
 		return err
 	}
@@ -182,27 +189,27 @@ func countAER(s *State, m *machine, t target, in input) error {
 	if bit < 0 {
 		return fmt.Errorf("name: want one of %s, found %q", strings.Join(names, ", "), in["name"])
 	}
-	if !m.tree.Exists(t.dir + "/" + sev.file) {
+	if !tree.Exists(t.dir + "/" + sev.file) {
 		return fmt.Errorf("%s has no AER", t.address)
 	}
-	addTo(m.tree, t.dir+"/"+sev.file, in["name"], count)
-	addTo(m.tree, t.dir+"/"+sev.file, sev.total, count)
+	addTo(tree, t.dir+"/"+sev.file, in["name"], count)
+	addTo(tree, t.dir+"/"+sev.file, sev.total, count)
 	port := portOf(t.dir)
-	if root := "/sys/bus/pci/devices/" + port + "/aer_rootport_total_err_" + sev.root; m.tree.Exists(root) {
-		text, _ := m.tree.Get(root)
+	if root := "/sys/bus/pci/devices/" + port + "/aer_rootport_total_err_" + sev.root; tree.Exists(root) {
+		text, _ := tree.Get(root)
 		n, _ := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
-		m.tree.Set(root, strconv.FormatUint(n+count, 10)+"\n")
+		tree.Set(root, strconv.FormatUint(n+count, 10)+"\n")
 	}
 	if !in.on("log") {
 		return nil
 	}
-	driver, _ := m.tree.Target(t.dir + "/driver")
+	driver, _ := tree.Target(t.dir + "/driver")
 	driver = driver[strings.LastIndexByte(driver, '/')+1:]
 	if driver == "" {
 		driver = "pci"
 	}
 	hex := func(file string) string {
-		text, _ := m.tree.Get(t.dir + "/" + file)
+		text, _ := tree.Get(t.dir + "/" + file)
 		return strings.TrimPrefix(strings.TrimSpace(text), "0x")
 	}
 	s.log("pcieport %s: AER: %s error message received from %s", port, sev.words, t.address)
@@ -236,7 +243,7 @@ func injectLine(s *State, in input) error {
 	if _, err := s.hardware(); err != nil {
 		return err
 	}
-	n, err := in.integer("count")
+	n, err := in.whole("count")
 	if err != nil || n > maxLines {
 		return fmt.Errorf("count: want a number up to %d, found %q", maxLines, in["count"])
 	}

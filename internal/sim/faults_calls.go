@@ -2,10 +2,39 @@ package sim
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 )
+
+var (
+	anyDevice = Arg{Name: "device", Help: "only calls on this device, and lookups of it by the named call", Optional: true}
+	callFlag  = Flag{Name: "call", Help: "only this function, e.g. nvmlDeviceGetMemoryInfo"}
+)
+
+// callFaults are faults of calls of NVML.
+var callFaults = []Fault{
+	{
+		Name: "hang", Help: "calls block, forever or for a time; `clear` ends it", apply: nvmlFault("hang"),
+		Args: []Arg{deviceArg}, Flags: []Flag{{Name: "for", Help: "duration; forever by default"}, callFlag},
+	},
+	{
+		Name: "slow", Help: "calls take longer", apply: nvmlFault("slow"),
+		Args: []Arg{deviceArg}, Flags: []Flag{{Name: "delay", Help: "how much longer", Default: "50ms"}, callFlag},
+	},
+	{
+		Name: "crash", Help: "the next call ends the process by SIGSEGV, once", apply: nvmlFault("crash"), Args: []Arg{anyDevice},
+		Flags: []Flag{callFlag},
+	},
+	{
+		Name: "exit", Help: "the next call exits the process, once; 127 as for a missing symbol", apply: nvmlFault("exit"),
+		Args: []Arg{anyDevice}, Flags: []Flag{{Name: "code", Help: "exit status", Default: "127"}, callFlag},
+	},
+	{Name: "kill", Help: "the next call ends the process by SIGKILL, once, as the OOM killer does", apply: nvmlFault("kill"), Args: []Arg{anyDevice}, Flags: []Flag{callFlag}},
+	{
+		Name: "error", Help: "a function returns any nvmlReturn_t, by name or number", apply: nvmlFault("error"),
+		Args: []Arg{{Name: "call", Help: "function"}, {Name: "code", Help: "e.g. NO_PERMISSION or 999"}, anyDevice},
+	},
+}
 
 // callFault records a fault that a library applies at the start of a call: of
 // NVML by default, of DCGM for a pattern of its functions. code parses the
@@ -27,13 +56,6 @@ func callFault(s *State, kind, call string, in input, code func(string) (int, er
 		rec += fmt.Sprintf(" until=%d", time.Now().Add(lasts).UnixNano())
 	}
 	rec += fmt.Sprintf(" delay=%d", delay.Nanoseconds())
-	if in["how"] != "" {
-		how, err := in.one("how", []string{"signal", "dereference"})
-		if err != nil {
-			return err
-		}
-		rec += fmt.Sprintf(" code=%d", how)
-	}
 	if in["code"] != "" {
 		n, err := code(in["code"])
 		if err != nil {
@@ -83,10 +105,4 @@ func filterable(call string, d device) error {
 		}
 	}
 	return nil
-}
-
-func (s *State) addFault(rec string) {
-	n := s.integer("fault_seq") + 1
-	s.Set("fault_seq", strconv.FormatInt(n, 10))
-	s.Set(fmt.Sprintf("fault.%d", n), rec)
 }

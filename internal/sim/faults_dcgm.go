@@ -41,7 +41,7 @@ var dcgmFaults = []Fault{
 	},
 	{
 		Name: "dcgm-crash", Help: "the next call of libdcgm ends the process by SIGSEGV, once", apply: dcgmFault("crash"), Args: []Arg{dcgmDevice},
-		Flags: []Flag{{Name: "how", Help: "signal, or dereference: a bad pointer, handled by the runtime", Default: "signal"}, dcgmCallFlag},
+		Flags: []Flag{dcgmCallFlag},
 	},
 	{
 		Name: "dcgm-error", Help: "a function of libdcgm returns any dcgmReturn_t, by name or number", apply: dcgmFault("error"),

@@ -11,7 +11,7 @@ func TestDCGMFaults(t *testing.T) {
 	s := compiled(t, "hgx-nvswitch")
 	for _, tc := range []struct{ fault, key, want string }{
 		{"dcgm-hang", "fault.1", "kind=hang call=dcgm* delay=0"},
-		{"dcgm-crash --how=dereference", "fault.2", "kind=crash call=dcgm* delay=0 code=1"},
+		{"dcgm-crash", "fault.2", "kind=crash call=dcgm* delay=0"},
 		{"dcgm-error dcgmProf* in-use 1", "fault.3", "kind=error call=dcgmProf* delay=0 code=-34 gpu=1 mig=-1"},
 		{"dcgm-engine disconnect", "dcgm.generation", "1"},
 		{"dcgm-field 150 status:DCGM_ST_GPU_IS_LOST 1", "dcgm.value.1", "field=150 value=status:-18 gpu=1"},

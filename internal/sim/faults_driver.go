@@ -7,31 +7,22 @@ import (
 	"strings"
 )
 
-func flagOn(key, value string) func(*State, input) error {
-	return func(s *State, in input) error {
-		return s.onGPUs(in, func(d device) error {
-			s.Set(fmt.Sprintf("gpu.%d.%s", d.gpu, key), value)
-			return nil
-		})
-	}
-}
-
-// injectGone also notifies the system event sets: the driver was unbound or
-// bound.
-func injectGone(value string, event uint64) func(*State, input) error {
-	return func(s *State, in input) error {
-		return s.onGPUs(in, func(d device) error {
-			key := fmt.Sprintf("gpu.%d.gone", d.gpu)
-			if value == "" {
-				s.Delete(key)
-				s.Delete(fmt.Sprintf("gpu.%d.lost", d.gpu))
-			} else {
-				s.Set(key, value)
-			}
-			s.addEvent(-1, event, uint64(d.gpu), "", "")
-			return s.showDriver()
-		})
-	}
+// driverFaults are faults of NVIDIA's driver.
+var driverFaults = []Fault{
+	{Name: "driver-mismatch", Help: "the library is upgraded and the driver is not: init and all calls of devices return LIB_RM_VERSION_MISMATCH", apply: injectMismatch},
+	{Name: "driver-unload", Help: "the driver is unloaded: init and all calls return DRIVER_NOT_LOADED", apply: injectUnload},
+	{
+		Name: "driver-reload", Help: "the driver is reloaded: old handles become invalid, volatile counters restart", apply: injectReload,
+		Flags: []Flag{{Name: "driver", Help: "its version after the reload"}},
+	},
+	{
+		Name: "quirk", Help: "the driver, or what it is called from, differs from the usual; `clear` does not end it", apply: injectQuirk,
+		Args: []Arg{{Name: "quirk", Help: strings.Join(quirks, ", ")}, {Name: "switch", Help: "on or off", Optional: true, Default: "on"}},
+	},
+	{
+		Name: "mig", Help: "reshape MIG at run time: profiles separated by commas, or off; fires the MIG event", apply: injectMIG,
+		Args: []Arg{deviceArg, {Name: "layout", Help: "e.g. 3g.40gb,2g.20gb,1g.10gb, 3g.40gb:1c+2c, empty, on or off"}}, Flags: []Flag{{Name: "pending", Help: "true: change the pending mode only", Default: "false"}},
+	},
 }
 
 func injectMismatch(s *State, _ input) error {
@@ -120,16 +111,4 @@ func injectMIG(s *State, in input) error {
 		s.addEvent(d.gpu, eventTypes["mig-config"], 0, "", "")
 		return s.showProcesses()
 	})
-}
-
-func injectAdvance(s *State, in input) error {
-	step, err := strconv.ParseFloat(in["seconds"], 64)
-	if err != nil || step < 0 || step > 1e9 {
-		return fmt.Errorf("seconds: want a number from 0 on, found %q", in["seconds"])
-	}
-	if !strings.HasPrefix(s.Get("clock"), "frozen ") {
-		return fmt.Errorf("the clock runs by itself; only --frozen stops it")
-	}
-	s.Set("clock", "frozen "+strconv.FormatFloat(s.now()+step, 'f', -1, 64))
-	return nil
 }

@@ -2,46 +2,49 @@ package sim
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-const keptEvents = 2000
-
-// addEvent appends to the event log that the libraries' event sets read.
-func (s *State) addEvent(gpu int, kind, data uint64, gi, ci string) {
-	seq := s.integer("seq") + 1
-	s.Set("seq", strconv.FormatInt(seq, 10))
-	rec := fmt.Sprintf("gpu=%d type=%d data=%d", gpu, kind, data)
-	if gi != "" {
-		rec += " gi=" + gi
-	}
-	if ci != "" {
-		rec += " ci=" + ci
-	}
-	s.Set(fmt.Sprintf("event.%d", seq), rec)
-	s.Delete(fmt.Sprintf("event.%d", seq-keptEvents))
+// eventTypes are the bits of NVML's events.
+var eventTypes = map[string]uint64{
+	"ecc-single": 0x1, "ecc-double": 0x2, "pstate": 0x4, "xid": 0x8, "clock": 0x10, "power-source": 0x80, "mig-config": 0x100,
+	"ecc-storm": 0x200, "dram-retirement": 0x400, "dram-retirement-failure": 0x800, "poison": 0x1000, "poison-fatal": 0x2000,
+	"gpu-unavailable": 0x4000, "recovery-action": 0x8000,
 }
 
-// onGPUs applies f to each GPU of the argument device.
-func (s *State) onGPUs(in input, f func(device) error) error {
-	ds, err := s.devices(in["device"])
-	if err != nil {
-		return err
-	}
-	for _, d := range ds {
-		if err := f(d); err != nil {
-			return err
-		}
-	}
-	return nil
+var actions = []string{"none", "reset", "reboot", "drain-p2p", "drain-and-reset", "recover-imex"}
+
+// eventFaults are faults of GPUs that fail or go, and events.
+var eventFaults = []Fault{
+	{
+		Name: "xid", Help: "deliver a Xid event to every registered event set", apply: injectXid,
+		Args:  []Arg{{Name: "code", Help: "Xid number"}, deviceArg},
+		Flags: []Flag{{Name: "gi", Help: "GPU instance id"}, countFlag, logFlag},
+	},
+	{
+		Name: "event", Help: "deliver any NVML event: ecc-double, mig-config, gpu-unavailable, … or a bit mask", apply: injectEvent,
+		Args: []Arg{{Name: "type", Help: "name or bit mask"}, deviceArg}, Flags: []Flag{{Name: "data", Help: "event data", Default: "0"}, countFlag},
+	},
+	{Name: "lost", Help: "the GPU fell off the bus: every call on it returns GPU_IS_LOST", apply: injectLost, Args: []Arg{deviceArg}, Flags: []Flag{logFlag, {Name: "uuid", Help: "/proc still shows its UUID, as for a GPU that has been initialized", Default: "true"}}},
+	{Name: "reset-required", Help: "every call on the GPU returns RESET_REQUIRED", apply: flagOn("reset_required", "1"), Args: []Arg{deviceArg}},
+	{Name: "gone", Help: "the GPU is no longer enumerated", apply: injectGone("1", 1), Args: []Arg{deviceArg}},
+	{Name: "return", Help: "a removed GPU is enumerated again", apply: injectGone("", 2), Args: []Arg{deviceArg}},
+	{
+		Name: "recovery-action", Help: "the driver's recovery action (field 230): none, reset, reboot, drain-p2p, drain-and-reset, recover-imex", apply: injectRecovery,
+		Args: []Arg{{Name: "action", Help: "name or number"}, deviceArg}, Flags: []Flag{logFlag},
+	},
 }
 
 // maxXid is far above the largest code of NVIDIA's list.
 const maxXid = 999
 
 func injectXid(s *State, in input) error {
-	code, err := in.integer("code")
+	code, err := in.whole("code")
 	if err != nil || code == 0 || code > maxXid {
 		return fmt.Errorf("code: want the number of a Xid from 1 to %d, found %q", maxXid, in["code"])
 	}
@@ -61,12 +64,12 @@ func injectLost(s *State, in input) error {
 			s.Set(fmt.Sprintf("gpu.%d.unnamed", d.gpu), "1")
 		}
 		s.logLost(d.gpu, in)
-		return s.onTree(func(m *machine) error {
-			s.tellAll(m.tree)
+		return s.onTree(func(tree *faketree.Tree) error {
+			s.tellAll(tree)
 			// Every register of a GPU that does not answer reads as ones.
-			if dir, ok := m.tree.Real("/sys/bus/pci/devices/" + s.address(d.gpu)); ok {
-				m.tree.Set(dir+"/current_link_speed", "Unknown\n")
-				m.tree.Set(dir+"/current_link_width", "63\n")
+			if dir, ok := tree.Real("/sys/bus/pci/devices/" + s.address(d.gpu)); ok {
+				tree.Set(dir+"/current_link_speed", "Unknown\n")
+				tree.Set(dir+"/current_link_width", "63\n")
 			}
 			return nil
 		})
@@ -77,15 +80,11 @@ func injectEvent(s *State, in input) error {
 	kind, ok := eventTypes[in["type"]]
 	if !ok {
 		var err error
-		if kind, err = in.integer("type"); err != nil {
-			names := make([]string, 0, len(eventTypes))
-			for n := range eventTypes {
-				names = append(names, n)
-			}
-			return fmt.Errorf("type: want a bit mask or one of %s, found %q", strings.Join(sorted(names), ", "), in["type"])
+		if kind, err = in.whole("type"); err != nil {
+			return fmt.Errorf("type: want a bit mask or one of %s, found %q", strings.Join(slices.Sorted(maps.Keys(eventTypes)), ", "), in["type"])
 		}
 	}
-	data, err := in.integer("data")
+	data, err := in.whole("data")
 	if err != nil {
 		return err
 	}
@@ -93,7 +92,7 @@ func injectEvent(s *State, in input) error {
 }
 
 func (s *State) deliver(in input, kind, data uint64) error {
-	n, err := in.integer("count")
+	n, err := in.whole("count")
 	if err != nil {
 		return err
 	}
@@ -101,7 +100,7 @@ func (s *State) deliver(in input, kind, data uint64) error {
 		return fmt.Errorf("count: the log keeps %d events, found %d", keptEvents, n)
 	}
 	return s.onGPUs(in, func(d device) error {
-		gi, ci := in["gi"], in["ci"]
+		gi, ci := in["gi"], ""
 		if d.mig >= 0 {
 			rec := s.Get(fmt.Sprintf("gpu.%d.mig.%d", d.gpu, d.mig))
 			gi, ci = attr(rec, "gi"), attr(rec, "ci")
@@ -126,4 +125,31 @@ func injectRecovery(s *State, in input) error {
 		s.logRecovery(d.gpu, int64(n), in)
 		return s.set(device{d.gpu, -1}, "recovery_action", strconv.Itoa(n))
 	})
+}
+
+func flagOn(key, value string) func(*State, input) error {
+	return func(s *State, in input) error {
+		return s.onGPUs(in, func(d device) error {
+			s.Set(fmt.Sprintf("gpu.%d.%s", d.gpu, key), value)
+			return nil
+		})
+	}
+}
+
+// injectGone also notifies the system event sets: the driver was unbound or
+// bound.
+func injectGone(value string, event uint64) func(*State, input) error {
+	return func(s *State, in input) error {
+		return s.onGPUs(in, func(d device) error {
+			key := fmt.Sprintf("gpu.%d.gone", d.gpu)
+			if value == "" {
+				s.Delete(key)
+				s.Delete(fmt.Sprintf("gpu.%d.lost", d.gpu))
+			} else {
+				s.Set(key, value)
+			}
+			s.addEvent(-1, event, uint64(d.gpu), "", "")
+			return s.showDriver()
+		})
+	}
 }

@@ -2,8 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,17 +9,38 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
+var cardArg = Arg{Name: "card", Help: "FPGA by number, by (part of) the name of its tree, or by address"}
+
+// fpgaFaults are faults of FPGA cards.
+var fpgaFaults = []Fault{
+	{
+		Name: "fpga-reconfigure", Help: "load another image; returns when it is loaded", apply: onCard(reconfigure), Args: []Arg{cardArg},
+		Flags: []Flag{
+			{Name: "afu", Help: "DFL: the accelerator function, 32 hexadecimal digits"},
+			{Name: "uuid", Help: "XRT: the xclbin"},
+			{Name: "firmware", Help: "fpga_manager: the bit file"},
+			{Name: "duration", Help: "how long it takes", Default: "2s"},
+			{Name: "fail", Help: "it fails", Default: "false"},
+		},
+	},
+	{Name: "fpga-firewall", Help: "the firewall of an XRT card trips", apply: onCard(tripFirewall), Args: []Arg{cardArg}},
+	{
+		Name: "fpga-error", Help: "latch bits of the error register of a DFL card's port", apply: onCard(latchErrors), Args: []Arg{cardArg, {Name: "bits", Help: "e.g. 0x80"}},
+	},
+	{Name: "fpga-temperature", Help: "set the fabric's temperature", apply: onCard(heat), Args: []Arg{cardArg, {Name: "celsius", Help: "degrees"}}},
+}
+
 // onCard applies f to the card of the argument card.
 func onCard(f func(*State, *faketree.Tree, card, input) error) func(*State, input) error {
 	return func(s *State, in input) error {
-		c, m, err := s.card(in["card"])
+		c, tree, err := s.card(in["card"])
 		if err != nil {
 			return err
 		}
 		if c.kind == "amd" {
 			return fmt.Errorf("%s is an AMD GPU, and the fault is one of an FPGA", c.at)
 		}
-		return f(s, m.tree, c, in)
+		return f(s, tree, c, in)
 	}
 }
 
@@ -40,25 +59,15 @@ func tripFirewall(s *State, t *faketree.Tree, c card, _ input) error {
 	return nil
 }
 
-// latchErrors sets bits of an error register of a DFL card; XRT and the generic
-// manager have none.
+// latchErrors sets bits of the error register of a DFL card's port.
 func latchErrors(_ *State, t *faketree.Tree, c card, in input) error {
-	bits, err := in.integer("bits")
+	bits, err := in.whole("bits")
 	if err != nil {
 		return err
 	}
-	registers := map[string]string{
-		"port": "fpga_region/*/dfl-port.*/errors/errors", "fme": "fpga_region/*/dfl-fme.*/errors/fme_errors",
-		"pcie0": "fpga_region/*/dfl-fme.*/errors/pcie0_errors", "pcie1": "fpga_region/*/dfl-fme.*/errors/pcie1_errors",
-		"nonfatal": "fpga_region/*/dfl-fme.*/errors/nonfatal_errors", "catfatal": "fpga_region/*/dfl-fme.*/errors/catfatal_errors",
-	}
-	pattern, ok := registers[in["register"]]
-	if !ok {
-		return fmt.Errorf("register: want one of %s, found %q", strings.Join(slices.Sorted(maps.Keys(registers)), ", "), in["register"])
-	}
-	file := first(t, c.dir, pattern)
+	file := first(t, c.dir, "fpga_region/*/dfl-port.*/errors/errors")
 	if file == "" {
-		return fmt.Errorf("%s has no register %s", c.at, in["register"])
+		return fmt.Errorf("%s has no error register of a port", c.at)
 	}
 	text, _ := t.Get(file)
 	old, _ := strconv.ParseUint(strings.TrimSpace(text), 0, 64)
@@ -95,10 +104,6 @@ func heat(_ *State, t *faketree.Tree, c card, in input) error {
 		for _, dir := range []string{c.dir, c.mgmt} {
 			put(first(t, dir, "xmc.*")+"/xmc_fpga_temp", whole)
 		}
-	}
-	if iio := "/sys/bus/iio/devices/iio:device0"; c.kind == "manager" && t.Exists(iio+"/in_temp20_raw") {
-		// raw is (temperature / scale) - offset, in thousandths.
-		put(iio+"/in_temp20_raw", strconv.Itoa(int(degrees*1000/7.771514892)+36058)+"\n")
 	}
 	if !found {
 		return fmt.Errorf("%s reports no temperature of its fabric", c.at)

@@ -3,9 +3,38 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
 )
+
+var (
+	resourceArg = Arg{Name: "resource", Help: "name of a resource, or a pattern such as nvidia.com/*"}
+	kubeletFor  = Flag{Name: "for", Help: "duration; until kubelet-up by default"}
+)
+
+// kubeletFaults are faults of the kubelet, the API server and device plugins.
+var kubeletFaults = []Fault{
+	{
+		Name: "kubelet-restart", Help: "the kubelet restarts and for a time lists fewer pods than run; returns after that time", apply: onNode(restartKubelet),
+		Flags: []Flag{{Name: "for", Help: "how long; 0s: until kubelet-up", Default: "10s"}, {Name: "pods", Help: "number of pods that it lists meanwhile", Default: "0"}},
+	},
+	{Name: "kubelet-down", Help: "the kubelet is down: nothing listens on its socket", apply: onNode(setKubelet("down")), Flags: []Flag{kubeletFor}},
+	{Name: "kubelet-remove", Help: "the kubelet is down, and the directory of its socket is gone", apply: onNode(setKubelet("removed")), Flags: []Flag{kubeletFor}},
+	{Name: "kubelet-up", Help: "the kubelet is up and answers correctly", apply: onNode(setKubelet("up"))},
+	{Name: "kubelet-hang", Help: "the kubelet accepts calls and does not answer", apply: onNode(setKubelet("hang")), Flags: []Flag{kubeletFor}},
+	{Name: "kubelet-garbage", Help: "the kubelet's answers are no PodResources", apply: onNode(setKubelet("garbage")), Flags: []Flag{kubeletFor}},
+	{Name: "plugin-down", Help: "a device plugin ends until `clear`: its devices are not allocatable, existing allocations remain", apply: onNode(stopPlugin), Args: []Arg{resourceArg}},
+	{
+		Name: "api-server-down", Help: "the API server is down: a kubelet that restarts lists static pods only, until it is up", apply: onNode(setAPIServer(false)),
+		Flags: []Flag{{Name: "for", Help: "duration; until api-server-up by default"}},
+	},
+	{Name: "api-server-up", Help: "the API server is up, and the kubelet lists all pods again", apply: onNode(setAPIServer(true))},
+	{Name: "device-unhealthy", Help: "a device plugin reports a healthy device as unhealthy: it is no longer allocatable", apply: onNode(spoilDevice(false)), Args: []Arg{{Name: "device", Help: ReferenceHelp}}},
+	{Name: "device-healthy", Help: "a device plugin reports a device as healthy, whatever its state, until `clear`", apply: onNode(spoilDevice(true)), Args: []Arg{{Name: "device", Help: ReferenceHelp}}},
+}
 
 // restartKubelet restarts the kubelet. For a time it lists fewer pods than run,
 // without an error, as a real one does until it has reached the API server and
@@ -15,7 +44,7 @@ func restartKubelet(s *State, in input) error {
 	if err != nil {
 		return err
 	}
-	n, err := in.integer("pods")
+	n, err := in.whole("pods")
 	if err != nil || n > maxPods {
 		return fmt.Errorf("pods: want a number up to %d, found %q", maxPods, in["pods"])
 	}
@@ -116,4 +145,59 @@ func (s *State) healKubelet() {
 	if s.Has("kubelet") {
 		s.Set("kubelet", "up")
 	}
+}
+
+// spoilDevice makes a device plugin report a device as unhealthy, or healthy,
+// whatever its state.
+func spoilDevice(healthy bool) func(*State, input) error {
+	return func(s *State, in input) error {
+		arg := in["device"]
+		if ds, err := s.devices(arg); err == nil {
+			for _, d := range ds {
+				s.call(s.deviceUUID(d), healthy)
+			}
+			return nil
+		}
+		h, err := s.reference(arg)
+		if err != nil {
+			return err
+		}
+		s.call(h.id, healthy)
+		return nil
+	}
+}
+
+// call sets the health of a device that the device plugin reports.
+func (s *State) call(id string, healthy bool) {
+	now, before := "unhealthy.", "healthy."
+	if healthy {
+		now, before = before, now
+	}
+	s.Set(now+id, "1")
+	s.Delete(before + id)
+}
+
+// passing are the Xids that NVIDIA's device plugin attributes to the
+// application (k8s-device-plugin, internal/rm/health.go). After any other it
+// reports the device as unhealthy until it is restarted.
+var passing = []uint64{13, 31, 43, 45, 68, 109}
+
+// pluginSees reports a Xid to the device plugin.
+func (s *State) pluginSees(d device, code uint64) {
+	if s.Has("kubelet") && !slices.Contains(passing, code) && !s.Has("healthy."+s.deviceUUID(d)) {
+		s.call(s.deviceUUID(d), false)
+	}
+}
+
+// stopPlugin ends the device plugin of some resources. The kubelet withdraws its
+// devices at once; existing allocations remain.
+func stopPlugin(s *State, in input) error {
+	offered := s.allocatable()
+	for resource := range offered {
+		if ok, err := path.Match(in["resource"], resource); err == nil && ok {
+			s.Set(pluginDown+in["resource"], "1")
+			return nil
+		}
+	}
+	return fmt.Errorf("no device plugin offers %q; offered are %s", in["resource"], strings.Join(slices.Sorted(maps.Keys(offered)), ", "))
 }

@@ -7,11 +7,6 @@ import (
 	"strings"
 )
 
-var processTypes = []string{"compute", "graphics", "mps"}
-
-// maxPID is the kernel's own bound on pid_max.
-const maxPID = 1 << 22
-
 func (in input) pid() (uint64, error) {
 	n, err := strconv.ParseUint(in["pid"], 10, 64)
 	if err != nil || n < 1 || n > maxPID {
@@ -31,7 +26,7 @@ func injectProcess(s *State, in input) error {
 	if err != nil {
 		return err
 	}
-	uid, container := "", in["container"]
+	uid, container := "", ""
 	if in["pod"] != "" {
 		p, err := s.podNamed(in["pod"])
 		if err != nil {
@@ -41,9 +36,7 @@ func injectProcess(s *State, in input) error {
 			return fmt.Errorf("the pod %s/%s has finished", p.namespace, p.name)
 		}
 		uid = p.uid
-		if container, err = s.containerOf(p, container); err != nil {
-			return err
-		}
+		container = attr(s.Get(p.key+".container.0"), "name")
 	}
 	for _, d := range ds {
 		if err := s.startProcess(strconv.FormatUint(pid, 10), d, in, uid, container); err != nil {
@@ -53,35 +46,12 @@ func injectProcess(s *State, in input) error {
 	return s.showProcesses()
 }
 
-// containerOf finds a container of a pod; the first where none is named.
-func (s *State) containerOf(p pod, name string) (string, error) {
-	var names []string
-	for _, key := range s.keys(p.key + ".container.") {
-		c := attr(s.Get(key), "name")
-		if name == "" || name == c {
-			return c, nil
-		}
-		names = append(names, c)
-	}
-	return "", fmt.Errorf("%s/%s has no container %q; it has %s", p.namespace, p.name, name, strings.Join(names, ", "))
-}
-
 // startProcess lets a process use a device. One that is there already has to
 // be the same pod's.
 func (s *State) startProcess(pid string, d device, in input, uid, container string) error {
-	mib, err := in.integer("memory")
+	mib, err := in.whole("memory")
 	if err != nil || mib > 1<<22 {
 		return fmt.Errorf("memory: want a number of MiB, found %q", in["memory"])
-	}
-	share, err := in.integer("share")
-	if err != nil || share > 100 {
-		return fmt.Errorf("share: want a number from 0 to 100, found %q", in["share"])
-	}
-	kind := 0
-	if in["type"] != "" {
-		if kind, err = in.one("type", processTypes); err != nil {
-			return err
-		}
 	}
 	name := in["name"]
 	if name == "" {
@@ -92,16 +62,6 @@ func (s *State) startProcess(pid string, d device, in input, uid, container stri
 	}
 	if rec := s.Get("proc." + pid); rec == "" {
 		s.addProcess(pid, 1000+int64(s.now()*100), name, uid, container)
-		for _, f := range [][2]string{{"uid", "uid"}, {"slurm-job", "job"}} {
-			if in[f[0]] == "" {
-				continue
-			}
-			n, err := in.integer(f[0])
-			if err != nil {
-				return err
-			}
-			s.Set("proc."+pid, fmt.Sprintf("%s %s=%d", s.Get("proc."+pid), f[1], n))
-		}
 	} else if attr(rec, "pod") != uid || attr(rec, "container") != container && uid != "" {
 		return fmt.Errorf("process %s is there already, and not this pod's", pid)
 	}
@@ -111,11 +71,11 @@ func (s *State) startProcess(pid string, d device, in input, uid, container stri
 		}
 		s.work(d, in["load"])
 	}
-	return s.use(d, fmt.Sprintf("pid=%s type=%s memory=%d", pid, processTypes[kind], mib<<20), share, name)
+	return s.use(d, pid, mib<<20, name)
 }
 
 // use adds a record of a process to a GPU.
-func (s *State) use(d device, head string, share uint64, name string) error {
+func (s *State) use(d device, pid string, memory uint64, name string) error {
 	gi, ci := "-1", "-1"
 	switch {
 	case d.mig >= 0:
@@ -125,7 +85,7 @@ func (s *State) use(d device, head string, share uint64, name string) error {
 		return fmt.Errorf("gpu %d is sliced by MIG; name one of its MIG devices, such as %d/0", d.gpu, d.gpu)
 	}
 	prefix := fmt.Sprintf("gpu.%d.process.", d.gpu)
-	s.Set(prefix+strconv.Itoa(s.nextIndex(prefix)), fmt.Sprintf("%s gi=%s ci=%s share=%d name=%s", head, gi, ci, share, name))
+	s.Set(prefix+strconv.Itoa(s.nextIndex(prefix)), fmt.Sprintf("pid=%s type=compute memory=%d gi=%s ci=%s share=100 name=%s", pid, memory, gi, ci, name))
 	return nil
 }
 

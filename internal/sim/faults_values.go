@@ -7,6 +7,49 @@ import (
 	"strings"
 )
 
+var (
+	fabricState = []string{"not-supported", "not-started", "in-progress", "completed"}
+	throttles   = []string{"idle", "app-clocks", "sw-power-cap", "hw-slowdown", "sync-boost", "sw-thermal", "hw-thermal", "hw-power-brake", "display"}
+)
+
+// valueFaults are faults of values.
+var valueFaults = []Fault{
+	{
+		Name: "field", Help: "a field of nvmlDeviceGetFieldValues returns a value or error:NAME", apply: injectField,
+		Args: []Arg{{Name: "id", Help: "field id"}, {Name: "value", Help: "value"}, deviceArg},
+	},
+	{
+		Name: "set", Help: "set any modelled value, including absurd ones: -1, 1e30, nan, blank, error:NAME", apply: injectSet,
+		Args: []Arg{{Name: "key", Help: "temperature, power, util, memory or a key of keys.def"}, {Name: "value", Help: "value"}, deviceArg},
+	},
+	{
+		Name: "ecc", Help: "count ECC errors, corrected or uncorrected, and deliver their event", apply: injectECC,
+		Args: []Arg{{Name: "type", Help: "corrected or uncorrected"}, deviceArg}, Flags: []Flag{{Name: "location", Help: strings.Join(locations, ", "), Default: "dram"}, countFlag},
+	},
+	{
+		Name: "remap", Help: "remap rows: counts, pending, failure", apply: injectRemap, Args: []Arg{deviceArg},
+		Flags: []Flag{{Name: "correctable", Help: "how many more"}, {Name: "uncorrectable", Help: "how many more"}, {Name: "pending", Help: "0 or 1"}, {Name: "failure", Help: "0 or 1"}},
+	},
+	{
+		Name: "throttle", Help: "a clock event reason is active, and its nanoseconds increase", apply: injectThrottle,
+		Args: []Arg{{Name: "reason", Help: strings.Join(throttles, ", ")}, deviceArg, {Name: "switch", Help: "on or off", Optional: true, Default: "on"}},
+	},
+	{
+		Name: "nvlink", Help: "an NVLink is down or up, or counts errors", apply: injectNVLink,
+		Args:  []Arg{{Name: "link", Help: "link number, or all for down and up"}, {Name: "what", Help: "down, up or errors"}, deviceArg},
+		Flags: []Flag{{Name: "counter", Help: "crc_flit, crc_data, replay, recovery, ecc_data, or field.ID for NVLink 5"}, countFlag},
+	},
+	{
+		Name: "fabric", Help: "the fabric's state: not-supported, not-started, in-progress, completed", apply: injectFabric,
+		Args: []Arg{{Name: "state", Help: "name or number"}, deviceArg}, Flags: []Flag{{Name: "status", Help: "nvmlReturn_t of the registration"}, {Name: "summary", Help: "health summary: 1 healthy, 2 unhealthy, 3 limited"}},
+	},
+	{
+		Name: "device-file", Help: "the device file of a GPU is missing or has no permissions; requires a simulation with --dev", apply: injectDeviceFile,
+		Args: []Arg{deviceArg, {Name: "state", Help: "present, missing or denied"}},
+	},
+	{Name: "advance", Help: "advance a clock stopped by --frozen", apply: injectAdvance, Args: []Arg{{Name: "seconds", Help: "how far"}}},
+}
+
 func injectField(s *State, in input) error {
 	in["key"] = "field." + in["id"]
 	return injectSet(s, in)
@@ -33,7 +76,7 @@ func injectECC(s *State, in input) error {
 	if err != nil {
 		return err
 	}
-	n, err := in.integer("count")
+	n, err := in.whole("count")
 	if err != nil {
 		return err
 	}
@@ -69,7 +112,7 @@ func injectRemap(s *State, in input) error {
 			if in[key] == "" {
 				continue
 			}
-			n, err := in.integer(key)
+			n, err := in.whole(key)
 			if err != nil {
 				return err
 			}
@@ -104,7 +147,7 @@ func injectNVLink(s *State, in input) error {
 	link, err := uint64(0), error(nil)
 	all := in["link"] == "all"
 	if !all {
-		if link, err = in.integer("link"); err != nil {
+		if link, err = in.whole("link"); err != nil {
 			return err
 		}
 	}
@@ -115,7 +158,7 @@ func injectNVLink(s *State, in input) error {
 	if all && what == 2 {
 		return errors.New("link: all is for down and up")
 	}
-	n, err := in.integer("count")
+	n, err := in.whole("count")
 	if err != nil {
 		return err
 	}
@@ -161,7 +204,7 @@ func injectFabric(s *State, in input) error {
 		if err := s.set(d, "fabric.state", strconv.Itoa(state)); err != nil {
 			return err
 		}
-		for flag, key := range map[string]string{"status": "fabric.status", "mask": "fabric.health_mask", "summary": "fabric.health_summary"} {
+		for flag, key := range map[string]string{"status": "fabric.status", "summary": "fabric.health_summary"} {
 			if in[flag] == "" {
 				continue
 			}
@@ -183,4 +226,32 @@ func injectFabric(s *State, in input) error {
 		}
 		return nil
 	})
+}
+
+var deviceFileStates = []string{"present", "missing", "denied"}
+
+func injectDeviceFile(s *State, in input) error {
+	if !s.Has("dev") {
+		return errors.New("this simulation has no device files; set one up with --dev")
+	}
+	n, err := in.one("state", deviceFileStates)
+	if err != nil {
+		return err
+	}
+	return s.onGPUs(in, func(d device) error {
+		s.Set(fmt.Sprintf("gpu.%d.device_file", d.gpu), deviceFileStates[n])
+		return nil
+	})
+}
+
+func injectAdvance(s *State, in input) error {
+	step, err := strconv.ParseFloat(in["seconds"], 64)
+	if err != nil || step < 0 || step > 1e9 {
+		return fmt.Errorf("seconds: want a number from 0 on, found %q", in["seconds"])
+	}
+	if !strings.HasPrefix(s.Get("clock"), "frozen ") {
+		return fmt.Errorf("the clock runs by itself; only --frozen stops it")
+	}
+	s.Set("clock", "frozen "+strconv.FormatFloat(s.now()+step, 'f', -1, 64))
+	return nil
 }

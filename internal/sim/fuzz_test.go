@@ -54,9 +54,9 @@ func FuzzInject(f *testing.F) {
 	f.Add("set temperature nan 4/0\nmig 4 3g.40gb:1c+2c\nset load 1 4/0\necc uncorrected 4/0 --location=sram")
 	f.Add("set name odd\x00name 0\nfield 230 error:NO_DATA all\nnvlink 3 errors 0 --counter=field.208")
 	f.Add("fpga-reconfigure n3000 --fail\nfpga-reconfigure u250\nfpga-temperature 0 -300\nbus-loss all\nclear 0\naer 1b:00.0 fatal --name=TLP --count=99999999999999999999")
-	f.Add("pod-start a/b gpu:7 replica:5::2 fpga:0 --pid=9\npod-finish b\nprocess-start 10 7 --pod=b\npod-start a/b mig:4/0 --claim=c\npod-end llm-0")
+	f.Add("pod-start a/b gpu:7 replica:5::2 --pid=9\npod-finish b\nprocess-start 10 7 --pod=b\npod-start a/b mig:4/0\npod-end llm-0")
 	f.Add("api-server-down\nkubelet-restart\npod-evict probe-0 --xid=79\ndevice-healthy 4\nclear")
-	f.Add("process-start 9 0 --name=/(x\nmig 4 off\nkubelet-restart --pods=-1\ndevice-unhealthy gke:4/0")
+	f.Add("process-start 9 0 --name=/(x\nmig 4 off\nkubelet-restart --pods=-1\ndevice-unhealthy mig:4/0")
 	sc, err := LoadScenario(fixtures, "h100-8")
 	if err != nil {
 		f.Fatal(err)
@@ -71,7 +71,7 @@ func FuzzInject(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.machine, s.begun = &machine{tree: begun.begun.Clone()}, begun.begun
+		s.tree, s.begun = begun.begun.Clone(), begun.begun
 		for words := range strings.SplitSeq(script, "\n") {
 			if fields := strings.Fields(words); len(fields) < 12 {
 				_ = s.Inject(fields)
@@ -81,7 +81,7 @@ func FuzzInject(f *testing.F) {
 		if err != nil {
 			t.Fatalf("the state cannot be read: %v\n%s", err, s.Bytes())
 		}
-		if _, err := faketree.Parse("tree", s.machine.tree.Bytes()); err != nil {
+		if _, err := faketree.Parse("tree", s.tree.Bytes()); err != nil {
 			t.Fatalf("the tree cannot be read: %v", err)
 		}
 		uids := map[string]bool{"": true}

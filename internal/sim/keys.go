@@ -8,6 +8,9 @@ import "strings"
 // QUIRKS of fixtures/nvml/state.h.
 var quirks = []string{"unprivileged", "no-libcuda", "fixed-list", "other-pids", "capacity-counts", "growing-counts", "gpm-races"}
 
+// locations are where ECC errors are counted.
+var locations = []string{"l1", "l2", "dram", "register", "texture", "shm", "cbu", "sram"}
+
 // valueKeys are numbers of a GPU, a line or more for each group.
 var valueKeys = append(strings.Fields(`
 	minor_number module_id board_id numa_node memory_numa_node brand architecture

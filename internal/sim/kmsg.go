@@ -15,11 +15,6 @@ import (
 // thousand.
 const maxLine = 1000
 
-// log logs a line when the edit is done.
-func (s *State) log(format string, args ...any) {
-	s.kernel = append(s.kernel, fmt.Sprintf(format, args...))
-}
-
 // print appends the logged lines to the kernel log, if the simulation has one.
 func (s *State) print(path string) error {
 	lines := s.kernel

@@ -14,21 +14,11 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
 )
 
-// KubeletSocket is the socket of the kubelet of the simulation at a state file.
-func KubeletSocket(state string) string { return filepath.Join(state+".kubelet", "kubelet.sock") }
-
 // HasKubelet reports whether the simulation at a state file is a Kubernetes
 // node.
 func HasKubelet(state string) (bool, error) {
 	s, err := Read(state)
 	return err == nil && s.Has("kubelet"), err
-}
-
-// PodFlags point an exporter to the pods of the simulation at a state file,
-// beside ExporterFlags. Without a kubelet they point to nothing, so that the
-// kubelet of the real machine is not used.
-func PodFlags(state string) []string {
-	return []string{"--podresources.socket=" + KubeletSocket(state), "--path.pod-logs=" + PodLogs(state)}
 }
 
 // maxSocket is the maximum length of the path of a unix socket, without the NUL

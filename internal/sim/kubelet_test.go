@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,8 +15,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
-
-	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
 )
 
 // patience guards against a hang; nothing is measured by it.
@@ -173,7 +170,7 @@ func TestServeKubelet(t *testing.T) {
 	strike(t, n.state, "xid 63 4/2")
 	strike(t, n.state, "lost 3")
 	strike(t, n.state, "device-healthy 3")
-	n.after("pod-start mark/unhealthy legacy:4/2 gke:4/0 hami:6-1", has("mark/unhealthy"))
+	n.after("pod-start mark/unhealthy gpu:6", has("mark/unhealthy"))
 	for id, there := range map[string]bool{gpu(5) + "::0": false, gpu(5) + "::3": false, mig(1): false, gpu(7): false, gpu(6): true, mig(0): true, gpu(0): false, gpu(1): true, mig(2): false, gpu(3): true} {
 		if slices.ContainsFunc([]string{"nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-2g.20gb", "nvidia.com/mig-3g.40gb", "nvidia.com/mig-1g.10gb"}, func(r string) bool {
 			return slices.Contains(n.allocatable()[r], id)
@@ -197,8 +194,7 @@ func TestServeKubelet(t *testing.T) {
 // A pod is listed from its start until its end, or its deletion.
 func TestKubeletFollowsPods(t *testing.T) {
 	n := serving(t, "h100-8")
-	n.after("pod-start ml/late-0 replica:5::2 gke:7", has("ml/late-0 main nvidia.com/gpu.shared GPU-", "ml/late-0 main nvidia.com/gpu nvidia7"))
-	n.after("pod-start ml/claims-0 gpu:7 mig:4/2 --claim=two", has("ml/claims-0 main gpu.nvidia.com gpu-7", "ml/claims-0 main gpu.nvidia.com gpu-4-mig-1g10gb-19-2"))
+	n.after("pod-start ml/late-0 replica:5::2", has("ml/late-0 main nvidia.com/gpu.shared GPU-"))
 	strike(t, n.state, "pod-finish ml/late-0")
 	n.after("pod-start ml/next-0 gpu:7", has("ml/late-0 main", "ml/next-0 main nvidia.com/gpu GPU-"))
 	n.after("pod-end ml/late-0", has("!ml/late-0", "ml/next-0"))
@@ -208,44 +204,5 @@ func TestKubeletFollowsPods(t *testing.T) {
 		if !slices.ContainsFunc(podDirs(t, n.state), func(d string) bool { return strings.HasPrefix(d, name) }) {
 			t.Errorf("the logs of %s, which has finished, are gone", name)
 		}
-	}
-}
-
-// A device near several NUMA nodes is listed for each, a claim's for every
-// container, and an init container that has ended not at all.
-func TestKubeletLists(t *testing.T) {
-	s, err := parsed(twoGPUs + `pods:
-  - name: a
-    containers:
-      - {name: setup, init: true, processes: [42]}
-      - {name: one, numa: [0, 1], devices: {nvidia.com/gpu: [gpu 0]}}
-      - {name: two}
-    claims: [{name: c, devices: [mig 1/0, mig 1/1]}]
-`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := s.podsListed()
-	gpu := kubelet.Device{Resource: "nvidia.com/gpu", ID: s.gpuGet(0, "uuid"), NUMA: []int64{0, 1}}
-	devices := []kubelet.ClaimDevice{
-		{Driver: draDriver, Pool: "node", Device: "gpu-1-mig-3g40gb-9-4"}, {Driver: draDriver, Pool: "node", Device: "gpu-1-mig-1g10gb-19-0"},
-	}
-	want := []kubelet.Pod{{
-		Namespace: "default", Name: "a", Containers: []kubelet.Container{{Name: "one", Devices: []kubelet.Device{gpu}}, {Name: "two"}},
-		Claims: []kubelet.Claim{{Namespace: "default", Name: "c", Devices: devices}},
-	}}
-	if diff := cmp.Diff(want, p); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	// No device plugin offers the device of a DRA driver.
-	if diff := cmp.Diff(map[string][]string{"nvidia.com/gpu": {gpu.ID}}, s.allocatable()); diff != "" {
-		t.Errorf("allocatable (-want +got):\n%s", diff)
-	}
-	state := filepath.Join(t.TempDir(), "state")
-	if err := s.Install(state); err != nil {
-		t.Fatal(err)
-	}
-	if got := ownersOf(t, state)[42]; got != "default/a python3" {
-		t.Errorf("the init container's process is of %q", got)
 	}
 }

@@ -6,13 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
 )
-
-func sorted(names []string) []string {
-	sort.Strings(names)
-	return names
-}
 
 // WithoutSymbols copies a shared library so that the named functions are not
 // found in it, as in an older driver's library. A function that it does not

@@ -1,9 +1,7 @@
 package sim
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,9 +9,9 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// machine is what a simulated node has beside the native libraries: /sys and
-// /proc, and the kernel log. Like the state it is kept in files, beside the
-// state file and under its lock:
+// A simulated node has, beside the native libraries, /sys and /proc, and the
+// kernel log. Like the state they are kept in files, beside the state file and
+// under its lock:
 //
 //	STATE.tree         /sys and /proc, as a tree file
 //	STATE.tree.intact  the same at the start of the scenario, for clear
@@ -21,10 +19,6 @@ import (
 //	STATE.kmsg         the kernel log, records of /dev/kmsg
 //	STATE.dev          device files, where requested
 //	STATE.kubelet      the kubelet's socket, while it is served
-type machine struct {
-	tree  *faketree.Tree
-	saved []byte // the tree as in the file and in the directory
-}
 
 // TreeFile is the tree file of the simulation at a state file.
 func TreeFile(state string) string { return state + ".tree" }
@@ -36,6 +30,19 @@ func Root(state string) string { return state + ".root" }
 func KernelLog(state string) string { return state + ".kmsg" }
 
 func intactFile(state string) string { return TreeFile(state) + ".intact" }
+
+// Dev is the directory of the device files of the simulation at a state file,
+// where it has them. They have the numbers of NVIDIA's driver and no hardware.
+func Dev(state string) string { return state + ".dev" }
+
+// PodLogs is the directory of the pods' logs of the simulation at a state file.
+func PodLogs(state string) string { return filepath.Join(Root(state), podLogs) }
+
+// podLogs is that directory in the tree.
+const podLogs = "/var/log/pods"
+
+// KubeletSocket is the socket of the kubelet of the simulation at a state file.
+func KubeletSocket(state string) string { return filepath.Join(state+".kubelet", "kubelet.sock") }
 
 // ExporterFlags point an exporter to the simulation at a state file instead of
 // the real machine.
@@ -52,13 +59,20 @@ func ExporterFlags(state, library string) []string {
 	return flags
 }
 
+// PodFlags point an exporter to the pods of the simulation at a state file,
+// beside ExporterFlags. Without a kubelet they point to nothing, so that the
+// kubelet of the real machine is not used.
+func PodFlags(state string) []string {
+	return []string{"--podresources.socket=" + KubeletSocket(state), "--path.pod-logs=" + PodLogs(state)}
+}
+
 // errNoMachine is the error of bus faults without a tree.
 var errNoMachine = errors.New("this simulation has no /sys; set one up with `accel-sim run` or `accel-sim compile`")
 
-// hardware returns the machine, read from its files at the first call.
-func (s *State) hardware() (*machine, error) {
-	if s.machine != nil {
-		return s.machine, nil
+// hardware returns the tree, read from its file at the first call.
+func (s *State) hardware() (*faketree.Tree, error) {
+	if s.tree != nil {
+		return s.tree, nil
 	}
 	if s.path == "" {
 		return nil, errNoMachine
@@ -74,8 +88,8 @@ func (s *State) hardware() (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.machine = &machine{tree: tree, saved: data}
-	return s.machine, nil
+	s.tree, s.saved = tree, data
+	return tree, nil
 }
 
 // intact returns the tree at the start of the scenario.
@@ -86,76 +100,14 @@ func (s *State) intact() (*faketree.Tree, error) {
 	return faketree.Load(intactFile(s.path))
 }
 
-// install writes a new machine beside the state file at path. It removes what
-// an earlier simulation left.
-func (s *State) install(path string) error {
-	for _, old := range []string{TreeFile(path), intactFile(path), KernelLog(path)} {
-		if err := os.Remove(old); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if err := errors.Join(os.RemoveAll(Root(path)), os.RemoveAll(Dev(path))); err != nil {
-		return err
-	}
-	m := s.machine
-	if m == nil {
+// onTree changes the tree of a simulation that has one.
+func (s *State) onTree(change func(*faketree.Tree) error) error {
+	tree, err := s.hardware()
+	if errors.Is(err, errNoMachine) {
 		return nil
 	}
-	m.saved = nil
-	if err := os.MkdirAll(Root(path), 0o755); err != nil {
-		return err
-	}
-	if err := errors.Join(replaceFile(intactFile(path), s.begun.Bytes()), s.createLog(path)); err != nil {
-		return err
-	}
-	return s.saveMachine(path)
-}
-
-// saveMachine updates the machine's files.
-func (s *State) saveMachine(path string) error {
-	if err := errors.Join(s.print(path), s.saveDev(path)); err != nil {
-		return err
-	}
-	if s.machine == nil {
-		return nil
-	}
-	now, saved := s.machine.tree.Bytes(), s.machine.saved
-	if bytes.Equal(now, saved) {
-		return nil
-	}
-	if err := replaceFile(TreeFile(path), now); err != nil {
-		return err
-	}
-	s.machine.saved = now
-	if s.Get("sysfs") == "fuse" {
-		return nil // a process with the tree mounted sees the change of the file
-	}
-	was, err := faketree.Parse(TreeFile(path), saved)
-	if err == nil {
-		err = s.machine.tree.Sync(Root(path), was)
-	}
-	if err != nil {
-		return fmt.Errorf("show the tree: %w", err)
-	}
-	return nil
-}
-
-// replaceFile replaces a file atomically.
-func replaceFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return change(tree)
 }

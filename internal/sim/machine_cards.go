@@ -67,12 +67,12 @@ func first(t *faketree.Tree, dir, pattern string) string {
 
 // card resolves an argument: the number of an FPGA, the tree of the scenario or
 // a part of its name, the PCI address or the platform device.
-func (s *State) card(arg string) (card, *machine, error) {
-	m, err := s.hardware()
+func (s *State) card(arg string) (card, *faketree.Tree, error) {
+	tree, err := s.hardware()
 	if err != nil {
 		return card{}, nil, err
 	}
-	cards := cardsOf(m.tree)
+	cards := cardsOf(tree)
 	var found []card
 	for _, key := range s.keys("card.") {
 		if c, ok := cards[attr(s.Get(key), "at")]; ok && s.isCard(key, arg) {
@@ -80,7 +80,7 @@ func (s *State) card(arg string) (card, *machine, error) {
 		}
 	}
 	if len(found) == 1 {
-		return found[0], m, nil
+		return found[0], tree, nil
 	}
 	var list strings.Builder
 	for _, key := range s.keys("card.") {

@@ -1,27 +1,13 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
-
-// address returns a GPU's address as the kernel writes it; NVML has eight
-// digits of domain and capital letters.
-func (s *State) address(gpu int) string {
-	a := strings.ToLower(s.gpuGet(gpu, "pci.bus_id"))
-	if len(a) == len("00000000:1b:00.0") && strings.HasPrefix(a, "0000") {
-		return a[4:]
-	}
-	return a
-}
 
 // plugGPUs adds the GPUs of the state to a tree, each behind its own root port,
 // with the files of NVIDIA's driver in /proc.
@@ -145,57 +131,33 @@ func (s *State) tellDriver(t *faketree.Tree) {
 	t.Set("/sys/module/nvidia/version", s.Get("driver.version")+"\n")
 }
 
-// compileMachine makes the /sys and /proc of a scenario: its GPUs, then the
-// cards of its trees, renumbered where they conflict.
-func (sc *Scenario) compileMachine(s *State, fixtures fs.FS) error {
-	m := &machine{tree: faketree.New()}
-	s.machine = m
-	for _, dir := range []string{"/sys/bus/pci/devices", "/sys/class", "/proc"} {
-		m.tree.Mkdir(dir)
-	}
-	if err := s.plugGPUs(m.tree); err != nil {
-		return fmt.Errorf("scenario %s: %w", sc.Name, err)
-	}
-	n, copies := 0, map[string]int{}
-	for i, name := range sc.Trees {
-		tree, err := faketree.LoadFS(fixtures, "trees/"+name+".txt")
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("no tree %q; want one of %s, or variants/NAME", name, strings.Join(fixtureNames(fixtures, "trees/*.txt"), ", "))
-		}
-		before := cardsOf(m.tree)
-		if err == nil {
-			renameCopy(tree, copies[name])
-			copies[name]++
-			err = m.tree.Merge(tree)
-		}
-		if err != nil {
-			return sc.root.at("trees", i).errorf("%w", err)
-		}
-		after := cardsOf(m.tree)
-		for _, at := range slices.Sorted(maps.Keys(after)) {
-			if _, ok := before[at]; !ok {
-				s.Set(fmt.Sprintf("card.%d", n), fmt.Sprintf("tree=%s kind=%s at=%s", name, after[at].kind, at))
-				n++
-			}
-		}
-	}
-	if err := sc.compilePods(s); err != nil {
-		return err
-	}
-	s.tellProcesses(m.tree)
-	s.begun = m.tree.Clone()
-	return nil
+// showDriver updates what /sys and /proc show of NVIDIA's driver: the GPUs that
+// it is bound to, and its version.
+func (s *State) showDriver() error {
+	return s.onTree(func(tree *faketree.Tree) error {
+		s.tellAll(tree)
+		return nil
+	})
 }
 
-// renameCopy gives the nth copy of a tree its own serial numbers: their last two
-// digits are the number of the copy.
-func renameCopy(t *faketree.Tree, n int) {
-	for _, file := range t.Paths() {
-		if base := path.Base(file); base == "unique_id" || base == "serial_number" {
-			text, _ := t.Get(file)
-			if text = strings.TrimSpace(text); len(text) > 2 {
-				t.Set(file, fmt.Sprintf("%s%02x\n", text[:len(text)-2], n))
-			}
+func (s *State) tellAll(t *faketree.Tree) {
+	t.Remove("/proc/driver/nvidia")
+	t.Remove("/sys/module/nvidia")
+	t.Remove("/proc/devices")
+	t.Remove("/proc/self")
+	if slices.Contains(strings.Fields(s.Get("driver.quirks")), "other-pids") {
+		t.Link("/proc/self/ns/pid", "pid:[4026532301]") // another one than the host's
+	}
+	loaded := s.Get("driver.state") != "unloaded"
+	for i := range s.gpus() {
+		driver := ""
+		if loaded && !s.Has(fmt.Sprintf("gpu.%d.gone", i)) && t.Exists("/sys/bus/pci/devices/"+s.address(i)) {
+			driver = "nvidia"
+			s.writeGPU(t, i)
 		}
+		bind(t, s.address(i), driver)
+	}
+	if loaded && s.gpus() > 0 {
+		s.tellDriver(t)
 	}
 }

@@ -79,7 +79,7 @@ func TestMachineShowsTheGPUs(t *testing.T) {
 	}
 	for _, scenario := range names {
 		s := compiled(t, scenario)
-		tree := s.machine.tree
+		tree := s.tree
 		for i := range s.gpus() {
 			at := "/sys/bus/pci/devices/" + s.address(i)
 			for file, want := range map[string]string{"vendor": "0x10de\n", "class": "0x030200\n", "numa_node": "0\n", "power_state": "D0\n"} {
@@ -149,8 +149,6 @@ func TestKernelLogsFaults(t *testing.T) {
 		{"xid 31 0", "NVRM: Xid (PCI:0000:53:00): 31, pid=21001, name=python3, " + xidWords[31].words},
 		{"xid 119 2", "NVRM: Xid (PCI:0000:75:00): 119, pid=21021, name=python3, Timeout after 6s of waiting for RPC response from GPU2 GSP! Expected function 103 (GSP_RM_ALLOC) (0x2081 0x4)."},
 		{"xid 94 4/1", "NVRM: Xid (PCI:0000:97:00 GPU-I:03 GPU-CI:00): 94, pid=41001, name=python3, Contained: SM (0x1). RST: No, D-RST: No"},
-		{"xid 45 0 --cause=149", "NVRM: Xid (PCI:0000:53:00): 45, pid=21001, name=python3, channel 00000008 caused by previous Xid 149"},
-		{"xid 175 7 --detail=odd", "NVRM: Xid (PCI:0000:ca:00): 175, pid='<unknown>', name=<unknown>, odd"},
 		{"xid 171 7", "NVRM: Xid (PCI:0000:ca:00): 171, pid='<unknown>', name=<unknown>, unknown error"},
 		{"recovery-action reset 3", "NVRM: Xid (PCI:0000:86:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"},
 		{"lost 3", "NVRM: GPU 0000:86:00.0: GPU has fallen off the bus."},
@@ -244,8 +242,8 @@ func TestClearMendsTheMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	faults := []string{
-		"bus-loss 0", "aer 1 fatal", "fpga-error n3000 0x81 --register=pcie0", "fpga-temperature u250 91", "fpga-firewall u250",
-		"fpga-reconfigure zynqmp --fail", "fpga-reconfigure u250", "fpga-temperature zynqmp 99", "bus-loss n6001", "link-degraded n3000",
+		"bus-loss 0", "aer 1 fatal", "fpga-error n3000 0x81", "fpga-temperature u250 91", "fpga-firewall u250",
+		"fpga-reconfigure zynqmp --fail", "fpga-reconfigure u250", "bus-loss n6001", "link-degraded n3000",
 	}
 	for _, clear := range [][]string{{"all"}, {"0", "1", "n3000", "0000:b1:00.0", "u250", "firmware:zynqmp-firmware:pcap"}} {
 		for _, words := range faults {

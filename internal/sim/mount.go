@@ -12,9 +12,6 @@ import (
 // lookEvery is the time between two checks of a mounted tree for edits.
 const lookEvery = 10 * time.Millisecond
 
-// MountedTree makes Install leave Root empty: the tree will be mounted there.
-func (s *State) MountedTree() { s.Set("sysfs", "fuse") }
-
 // MountTree mounts /sys and /proc of the simulation at a state file, which was
 // set up for it, at Root, and follows all edits until ctx ends. Then unmount
 // must be called; it ends blocked reads.

@@ -17,6 +17,12 @@ type part struct {
 	Values map[string]string
 }
 
+// parts are the keys of a scenario for them.
+type parts struct {
+	Switches []switchEntry
+	CPUs     []cpuEntry
+}
+
 type switchEntry struct {
 	Count  *int
 	Units  int `yaml:"links"`
@@ -71,21 +77,21 @@ func partField(kind, key string) (int, error) {
 	return 0, fmt.Errorf("unknown key %q of a %s; want one of %s", key, kind, strings.Join(slices.Sorted(maps.Keys(partKinds[kind])), ", "))
 }
 
-// eachPart calls do for the entries of NVSwitches and CPUs. units is the key of
+// each calls do for the entries of NVSwitches and CPUs. units is the key of
 // the number of their units, most the highest number.
-func (sc *Scenario) eachPart(do func(at node, kind, units string, most int, p part) error) error {
+func (p parts) each(root node, do func(at node, kind, units string, most int, p part) error) error {
 	var all []error
-	for i, e := range sc.Switches {
-		all = append(all, do(sc.root.at("switches", i), "switch", "links", 256, part(e)))
+	for i, e := range p.Switches {
+		all = append(all, do(root.at("switches", i), "switch", "links", 256, part(e)))
 	}
-	for i, e := range sc.CPUs {
-		all = append(all, do(sc.root.at("cpus", i), "cpu", "cores", 128, part(e)))
+	for i, e := range p.CPUs {
+		all = append(all, do(root.at("cpus", i), "cpu", "cores", 128, part(e)))
 	}
 	return errors.Join(all...)
 }
 
-func (sc *Scenario) checkParts() error {
-	return sc.eachPart(func(at node, kind, units string, most int, p part) error {
+func (p parts) check(root node) error {
+	return p.each(root, func(at node, kind, units string, most int, p part) error {
 		all := []error{at.at("count").within(or(p.Count, 1), 1, 12), at.at(units).within(p.Units, 0, most)}
 		for key, value := range p.Values {
 			_, err := partField(kind, key)
@@ -100,18 +106,18 @@ func (sc *Scenario) checkParts() error {
 	})
 }
 
-// compileParts numbers the parts of a kind across all entries. Their values have
+// compile numbers the parts of a kind across all entries. Their values have
 // DCGM's field ids.
-func (sc *Scenario) compileParts(s *State) {
+func (p parts) compile(s *State, root node, scenario string) {
 	next := map[string]int{}
-	_ = sc.eachPart(func(_ node, kind, _ string, _ int, p part) error {
+	_ = p.each(root, func(_ node, kind, _ string, _ int, p part) error {
 		for range or(p.Count, 1) {
 			n := strconv.Itoa(next[kind])
 			next[kind]++
 			prefix := kind + "." + n
-			s.Set(prefix, fmt.Sprintf("links=%d uuid=%s", p.Units, madeUUID(strings.ToUpper(kind), sc.Name, kind, n)))
+			s.Set(prefix, fmt.Sprintf("links=%d uuid=%s", p.Units, madeUUID(strings.ToUpper(kind), scenario, kind, n)))
 			for _, key := range slices.Sorted(maps.Keys(p.Values)) {
-				signal, _ := ParseSignal(p.Values[key]) // as checkParts did
+				signal, _ := ParseSignal(p.Values[key]) // as check did
 				s.Set(fmt.Sprintf("%s.%d", prefix, partKinds[kind][key]), signal)
 			}
 		}

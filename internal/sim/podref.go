@@ -1,10 +1,13 @@
 package sim
 
 import (
-	"crypto/sha1"
 	"fmt"
+	"regexp"
 	"strings"
 )
+
+// deviceName is a valid id, or name of a resource or driver.
+var deviceName = regexp.MustCompile(`^[!-~]{1,253}$`)
 
 // allocated is a device of a pod as the kubelet has it.
 type allocated struct {
@@ -14,19 +17,13 @@ type allocated struct {
 
 // ReferenceHelp is the syntax of a reference to an allocated device, in a
 // scenario or a fault.
-const ReferenceHelp = "gpu:0, mig:4/0, replica:3::1, gke:0, hami:3-1, legacy:4/0, fpga:CARD, region:CARD, generic:PATH or the kubelet's own id"
+const ReferenceHelp = "gpu:0, mig:4/0, replica:3::1 or the kubelet's own id"
 
 // references make the ids of each device plugin.
 var references = map[string]func(*State, string) (allocated, error){
 	"gpu":     (*State).pluginGPU,
 	"mig":     (*State).pluginMIG,
 	"replica": (*State).pluginReplica,
-	"gke":     (*State).gkeDevice,
-	"hami":    (*State).hamiGPU,
-	"legacy":  (*State).legacyMIG,
-	"fpga":    (*State).fpgaFunction,
-	"region":  (*State).fpgaRegion,
-	"generic": (*State).genericDevice,
 }
 
 // reference resolves a text. A text of an unknown kind is an id.
@@ -65,17 +62,6 @@ func (s *State) oneDevice(arg string, partition bool) (device, error) {
 	return ds[0], nil
 }
 
-func (s *State) deviceUUID(d device) string {
-	if d.mig < 0 {
-		return s.gpuGet(d.gpu, "uuid")
-	}
-	return attr(s.migRecord(d), "uuid")
-}
-
-func (s *State) migRecord(d device) string {
-	return s.Get(fmt.Sprintf("gpu.%d.mig.%d", d.gpu, d.mig))
-}
-
 // pluginGPU is a whole GPU of NVIDIA's device plugin.
 func (s *State) pluginGPU(arg string) (allocated, error) {
 	d, err := s.oneDevice(arg, false)
@@ -109,51 +95,6 @@ func (s *State) pluginReplica(arg string) (allocated, error) {
 	}
 	h, err := find(name)
 	return allocated{h.resource + ".shared", h.id + "::" + n, h.on}, err
-}
-
-// gkeDevice is a GPU of GKE's device plugin, named by its device node, or a MIG
-// device: nvidia4/gi2 for 4/0.
-func (s *State) gkeDevice(arg string) (allocated, error) {
-	d, err := s.oneDevice(arg, strings.Contains(arg, "/"))
-	if err != nil {
-		return allocated{}, err
-	}
-	h := allocated{"nvidia.com/gpu", "nvidia" + s.gpuGet(d.gpu, "minor_number"), d}
-	if d.mig >= 0 {
-		h.id += "/gi" + attr(s.migRecord(d), "gi")
-	}
-	return h, nil
-}
-
-// hamiGPU is a share of a GPU of HAMi's device plugin: 3-1.
-func (s *State) hamiGPU(arg string) (allocated, error) {
-	name, n, ok := strings.Cut(arg, "-")
-	if !ok || n == "" {
-		return allocated{}, fmt.Errorf("%q has no number of a share; want 3-1", arg)
-	}
-	h, err := s.pluginGPU(name)
-	h.id += "-" + n
-	return h, err
-}
-
-// legacyMIG is a MIG device as named by drivers before R470.
-func (s *State) legacyMIG(arg string) (allocated, error) {
-	h, err := s.pluginMIG(arg)
-	if err == nil {
-		rec := s.migRecord(h.on)
-		h.id = fmt.Sprintf("MIG-%s/%s/%s", s.gpuGet(h.on.gpu, "uuid"), attr(rec, "gi"), attr(rec, "ci"))
-	}
-	return h, err
-}
-
-// genericDevice is a device of generic-device-plugin, named by the SHA-1 of the
-// number of its replica and the paths of its device nodes
-// (squat/generic-device-plugin, deviceplugin/path.go).
-func (s *State) genericDevice(arg string) (allocated, error) {
-	if !strings.HasPrefix(arg, "/dev/") {
-		return allocated{}, fmt.Errorf("%q is no path of a device; want /dev/dfl-port.0, or several by commas", arg)
-	}
-	return allocated{id: fmt.Sprintf("%x", sha1.Sum([]byte("0"+strings.ReplaceAll(arg, ",", "")))), on: device{-1, -1}}, nil
 }
 
 // draDriver is NVIDIA's driver of dynamic resource allocation.

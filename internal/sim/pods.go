@@ -17,27 +17,26 @@ const maxPods = 500
 
 // podEntry is a pod of a scenario.
 type podEntry struct {
-	Namespace, Name, UID, QoS string
+	Namespace, Name, QoS string
 
 	Static     bool
 	Containers []containerEntry
 	Claims     []claimEntry
+
+	uid string // derived from the names
 }
 
-// containerEntry is a container. One with Init is an ordinary init container that
-// has ended, which is never listed. Devices are references, or the kubelet's ids,
-// by resource.
+// containerEntry is a container. Devices are references, or the kubelet's ids, by
+// resource.
 type containerEntry struct {
 	Name      string
-	Init      bool
-	NUMA      []int
 	Devices   map[string][]string
 	Processes []int
 }
 
 // claimEntry is a claim of dynamic resource allocation of the pod.
 type claimEntry struct {
-	Name, Driver, Pool, Share string
+	Name, Driver, Pool string
 
 	Devices []string
 }
@@ -49,42 +48,24 @@ var (
 	// dnsName is a DNS subdomain that leaves room for the rest of the name of
 	// the pod's log directory.
 	dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,141}[a-z0-9])?$`)
-	podUID  = regexp.MustCompile(`^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})$`)
-	// deviceName is a valid id, or name of a resource or driver.
-	deviceName = regexp.MustCompile(`^[!-~]{1,253}$`)
 )
 
-// cgroupKeys are the layouts of the node's cgroups; the first of each is the
-// default.
-var cgroupKeys = map[string][]string{
-	"version": {"v2", "v1"},
-	"driver":  {"systemd", "cgroupfs"},
-	"runtime": {"containerd", "crio", "docker"},
-}
-
 // checkPods also sets the defaults of the pods.
-func (sc *Scenario) checkPods() error {
+func checkPods(list node, pods []podEntry, scenario string) error {
 	var all []error
-	for key, word := range sc.Cgroups {
-		all = append(all, sc.root.at("cgroups", key).oneOf(word, cgroupKeys[key]))
-	}
-	all = append(all, checkResources(sc.root.at("allocatable"), sc.Allocatable))
-	if n := len(sc.Pods); n > maxPods {
-		all = append(all, sc.root.at("pods").errorf("%d pods; a node has %d", n, maxPods))
+	if n := len(pods); n > maxPods {
+		all = append(all, list.errorf("%d pods; a node has %d", n, maxPods))
 	}
 	seen := map[string]int{}
-	for i := range sc.Pods {
-		p, at := &sc.Pods[i], sc.root.at("pods", i)
+	for i := range pods {
+		p, at := &pods[i], list.at(i)
 		p.Namespace, p.QoS = cmp.Or(p.Namespace, "default"), cmp.Or(p.QoS, "burstable")
-		p.UID = cmp.Or(p.UID, derivedUID(p.Static, sc.Name, p.Namespace, p.Name))
+		p.uid = derivedUID(p.Static, scenario, p.Namespace, p.Name)
 		all = append(all, p.check(at))
-		for _, id := range []string{p.Namespace + "/" + p.Name, p.UID} {
-			if first, again := seen[id]; again {
-				all = append(all, at.errorf("the pod %s/%s, or its UID, is here and on line %d", p.Namespace, p.Name, first))
-				break
-			}
-			seen[id] = at.Line
+		if first, again := seen[p.uid]; again {
+			all = append(all, at.errorf("the pod %s/%s is here and on line %d", p.Namespace, p.Name, first))
 		}
+		seen[p.uid] = at.Line
 	}
 	return errors.Join(all...)
 }
@@ -92,7 +73,7 @@ func (sc *Scenario) checkPods() error {
 func (p *podEntry) check(at node) error {
 	all := []error{
 		at.at("namespace").matches(p.Namespace, dnsLabel, "the name of a namespace"), at.at("name").matches(p.Name, dnsName, "the name of a pod"),
-		at.at("uid").matches(p.UID, podUID, "a UUID, or the 32 digits of a static pod"), at.at("qos").oneOf(p.QoS, qosClasses),
+		at.at("qos").oneOf(p.QoS, qosClasses),
 	}
 	if len(p.Containers) == 0 {
 		all = append(all, at.errorf("the key containers is missing, or names none"))
@@ -103,18 +84,12 @@ func (p *podEntry) check(at node) error {
 		if slices.ContainsFunc(p.Containers[:i], func(o containerEntry) bool { return o.Name == c.Name }) {
 			all = append(all, at.errorf("there is another container %q", c.Name))
 		}
-		if c.Init && len(c.Devices) > 0 {
-			all = append(all, at.errorf("an init container that has ended has no devices"))
-		}
 	}
 	for i := range p.Claims {
 		c, at := &p.Claims[i], at.at("claims", i)
 		c.Driver, c.Pool = cmp.Or(c.Driver, draDriver), cmp.Or(c.Pool, "node")
 		all = append(all, at.at("name").matches(c.Name, dnsName, "the name of a claim"), at.at("driver").matches(c.Driver, dnsName, "the name of a driver"),
 			at.at("pool").matches(c.Pool, deviceName, "the name of a pool"))
-		if c.Share != "" {
-			all = append(all, at.at("share").matches(c.Share, podUID, "a UUID"))
-		}
 		if len(c.Devices) == 0 {
 			all = append(all, at.errorf("the key devices is missing, or names none"))
 		}
@@ -128,33 +103,6 @@ func checkResources(at node, devices map[string][]string) error {
 		all = append(all, at.at(resource).matches(resource, deviceName, "the name of a resource, such as nvidia.com/gpu"))
 	}
 	return errors.Join(all...)
-}
-
-// compilePods adds the node's processes and pods to the state.
-func (sc *Scenario) compilePods(s *State) error {
-	for i := range s.gpus() {
-		for _, key := range s.keys(fmt.Sprintf("gpu.%d.process.", i)) {
-			rec := s.Get(key)
-			s.addProcess(attr(rec, "pid"), 1000, attr(rec, "name"), "", "")
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(sc.Cgroups)) {
-		s.Set("cgroup."+key, sc.Cgroups[key])
-	}
-	if sc.Pods == nil && sc.Allocatable == nil {
-		return nil // outside Kubernetes
-	}
-	s.Set("kubelet", "up")
-	s.Set("kubelet.starts", "1")
-	if err := s.eachDevice(sc.root.at("allocatable"), sc.Allocatable, s.offer); err != nil {
-		return err
-	}
-	for i, p := range sc.Pods {
-		if err := p.compile(s, sc.root.at("pods", i)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // eachDevice resolves references by resource.
@@ -173,17 +121,10 @@ func (s *State) eachDevice(at node, devices map[string][]string, do func(allocat
 }
 
 func (e podEntry) compile(s *State, at node) error {
-	key := s.addPod(pod{namespace: e.Namespace, name: e.Name, uid: e.UID, qos: e.QoS})
+	key := s.addPod(pod{namespace: e.Namespace, name: e.Name, uid: e.uid, qos: e.QoS})
 	for i, c := range e.Containers {
 		at := at.at("containers", i)
-		more := ""
-		if c.Init {
-			more = " init=yes"
-		}
-		if len(c.NUMA) > 0 {
-			more += " numa=" + strings.Trim(strings.ReplaceAll(fmt.Sprint(c.NUMA), " ", ","), "[]")
-		}
-		s.addContainer(key, e.UID, c.Name, more)
+		s.addContainer(key, e.uid, c.Name)
 		if err := s.eachDevice(at.at("devices"), c.Devices, func(h allocated) { s.allocate(key, c.Name, h) }); err != nil {
 			return err
 		}
@@ -196,7 +137,7 @@ func (e podEntry) compile(s *State, at node) error {
 			if owner := attr(rec, "pod"); owner != "" {
 				return at.errorf("process %s is another container's already", pid)
 			}
-			s.addProcess(pid, 1000, attr(rec, "name"), e.UID, c.Name)
+			s.addProcess(pid, 1000, attr(rec, "name"), e.uid, c.Name)
 		}
 	}
 	for i, c := range e.Claims {
@@ -205,19 +146,15 @@ func (e podEntry) compile(s *State, at node) error {
 			if err != nil {
 				return at.at("claims", i, "devices", k).errorf("%w", err)
 			}
-			s.claim(key, c.Name, c.Pool, c.Share, h)
+			s.claim(key, c.Name, c.Pool, h)
 		}
 	}
 	return nil
 }
 
 // claim allocates a device to a pod by dynamic resource allocation.
-func (s *State) claim(p, name, pool, share string, h allocated) {
-	rec := fmt.Sprintf("name=%s driver=%s pool=%s device=%s", name, h.resource, pool, h.id)
-	if share != "" {
-		rec += " share=" + share
-	}
-	s.Set(fmt.Sprintf("%s.claim.%d", p, s.nextIndex(p+".claim.")), rec)
+func (s *State) claim(p, name, pool string, h allocated) {
+	s.Set(fmt.Sprintf("%s.claim.%d", p, s.nextIndex(p+".claim.")), fmt.Sprintf("name=%s driver=%s pool=%s device=%s", name, h.resource, pool, h.id))
 	if h.on.gpu >= 0 {
 		s.Set("dra."+s.deviceUUID(h.on), "1") // no device plugin offers it
 	}

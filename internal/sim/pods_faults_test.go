@@ -31,7 +31,7 @@ func TestPodFaults(t *testing.T) {
 		}
 		return on
 	}
-	strike(t, state, "pod-start ml/late-0 gpu:7 mig:4/3 fpga-9 --resource=x/y --pid=61001 --memory=512")
+	strike(t, state, "pod-start ml/late-0 gpu:7 mig:4/3 --pid=61001 --memory=512")
 	owners("started", map[int]string{61001: "ml/late-0 python3", 61002: "ml/late-0 python3"})
 	if diff := cmp.Diff([]string{"7 -1", "4 10"}, append(gpus("61001"), gpus("61002")...)); diff != "" {
 		t.Errorf("the processes are on (-want +got):\n%s", diff)

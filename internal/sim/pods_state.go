@@ -4,9 +4,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
@@ -63,18 +63,6 @@ func (s *State) podNamed(arg string) (pod, error) {
 	return found[0], nil
 }
 
-// nextIndex returns the first free number below a prefix of keys.
-func (s *State) nextIndex(prefix string) int {
-	n := 0
-	for _, key := range s.keys(prefix) {
-		number, _, _ := strings.Cut(strings.TrimPrefix(key, prefix), ".")
-		if i, err := strconv.Atoi(number); err == nil && i >= n {
-			n = i + 1
-		}
-	}
-	return n
-}
-
 // addPod adds a pod that runs, and returns its key.
 func (s *State) addPod(p pod) string {
 	p.key = fmt.Sprintf("pod.%d", s.nextIndex("pod."))
@@ -82,11 +70,10 @@ func (s *State) addPod(p pod) string {
 	return p.key
 }
 
-// addContainer adds a container to the pod of a key; more is the rest of its
-// record.
-func (s *State) addContainer(p, uid, name, more string) {
+// addContainer adds a container to the pod of a key.
+func (s *State) addContainer(p, uid, name string) {
 	id := fmt.Sprintf("%x", sha256.Sum256([]byte(uid+"\x00"+name)))
-	s.Set(fmt.Sprintf("%s.container.%d", p, s.nextIndex(p+".container.")), "name="+name+" id="+id+more)
+	s.Set(fmt.Sprintf("%s.container.%d", p, s.nextIndex(p+".container.")), "name="+name+" id="+id)
 }
 
 // allocate allocates a device of a device plugin to a container.
@@ -117,27 +104,18 @@ func (s *State) removePod(p pod) {
 func (s *State) listed(p pod) kubelet.Pod {
 	out := kubelet.Pod{Namespace: p.namespace, Name: p.name}
 	for _, key := range s.keys(p.key + ".container.") {
-		if attr(s.Get(key), "init") != "" {
-			continue
-		}
 		c := kubelet.Container{Name: attr(s.Get(key), "name")}
-		var near []int64
-		for n := range strings.SplitSeq(attr(s.Get(key), "numa"), ",") {
-			if v, err := strconv.ParseInt(n, 10, 64); err == nil {
-				near = append(near, v)
-			}
-		}
 		for _, d := range s.keys(p.key + ".device.") {
 			rec := s.Get(d)
 			if attr(rec, "container") == c.Name {
-				c.Devices = append(c.Devices, kubelet.Device{Resource: attr(rec, "resource"), ID: attr(rec, "id"), NUMA: near})
+				c.Devices = append(c.Devices, kubelet.Device{Resource: attr(rec, "resource"), ID: attr(rec, "id")})
 			}
 		}
 		out.Containers = append(out.Containers, c)
 	}
 	for _, key := range s.keys(p.key + ".claim.") {
 		rec := s.Get(key)
-		d := kubelet.ClaimDevice{Driver: attr(rec, "driver"), Pool: attr(rec, "pool"), Device: attr(rec, "device"), Share: attr(rec, "share")}
+		d := kubelet.ClaimDevice{Driver: attr(rec, "driver"), Pool: attr(rec, "pool"), Device: attr(rec, "device")}
 		name := attr(rec, "name")
 		i := slices.IndexFunc(out.Claims, func(c kubelet.Claim) bool { return c.Name == name })
 		if i < 0 {
@@ -171,9 +149,7 @@ func (s *State) allocatable() map[string][]string {
 		rec := s.Get(key)
 		add(attr(rec, "resource"), attr(rec, "id"))
 	}
-	taken := func(d device) bool {
-		return s.Has("dra."+s.deviceUUID(d)) || slices.ContainsFunc(s.pluginNames(d), func(id string) bool { return offered[id] })
-	}
+	taken := func(d device) bool { return s.Has("dra."+s.deviceUUID(d)) || offered[s.deviceUUID(d)] }
 	for i := range s.gpus() {
 		if s.gpuGet(i, "mig.mode") != "1" {
 			if d := (device{i, -1}); !taken(d) {
@@ -190,17 +166,6 @@ func (s *State) allocatable() map[string][]string {
 	return out
 }
 
-// pluginNames returns the ids of a device in device plugins.
-func (s *State) pluginNames(d device) []string {
-	node := "nvidia" + s.gpuGet(d.gpu, "minor_number")
-	if d.mig < 0 {
-		return []string{s.deviceUUID(d), node}
-	}
-	rec := s.migRecord(d)
-	legacy := fmt.Sprintf("MIG-%s/%s/%s", s.gpuGet(d.gpu, "uuid"), attr(rec, "gi"), attr(rec, "ci"))
-	return []string{s.deviceUUID(d), legacy, node + "/gi" + attr(rec, "gi")}
-}
-
 // offerable reports whether a device plugin considers a device healthy. It
 // drops those with a critical Xid, and partitions that no longer exist.
 func (s *State) offerable(id, base string) bool {
@@ -213,17 +178,12 @@ func (s *State) offerable(id, base string) bool {
 	if s.Has("unhealthy."+id) || s.Has("unhealthy."+base) {
 		return false
 	}
-	for i := range s.gpus() {
-		names := s.pluginNames(device{i, -1})
-		for m := range s.migs(i) {
-			names = append(names, s.pluginNames(device{i, m})...)
-		}
-		if slices.Contains(names, base) {
-			return !s.Has("unhealthy."+s.gpuGet(i, "uuid")) && !s.Has(fmt.Sprintf("gpu.%d.lost", i)) && !s.Has(fmt.Sprintf("gpu.%d.gone", i)) &&
-				s.Get("driver.state") == "loaded"
-		}
+	ds, err := s.devices(base)
+	if err != nil || !deviceUUIDIn.MatchString(base) {
+		return !strings.HasPrefix(base, "MIG-")
 	}
-	return !strings.HasPrefix(base, "MIG-")
+	gpu := ds[0].gpu
+	return !s.Has("unhealthy."+s.gpuGet(gpu, "uuid")) && !s.Has(fmt.Sprintf("gpu.%d.lost", gpu)) && !s.Has(fmt.Sprintf("gpu.%d.gone", gpu)) && s.Get("driver.state") == "loaded"
 }
 
 func (s *State) needsKubelet() error {
@@ -241,4 +201,20 @@ func onNode(f func(*State, input) error) func(*State, input) error {
 		}
 		return f(s, in)
 	}
+}
+
+var processTypes = []string{"compute", "graphics", "mps"}
+
+// maxPID is the kernel's own bound on pid_max.
+const maxPID = 1 << 22
+
+// pluginDown is the prefix of the keys of resources whose plugin is down.
+const pluginDown = "plugin_down."
+
+// pluginIsDown reports whether the plugin of a resource is down.
+func (s *State) pluginIsDown(resource string) bool {
+	return slices.ContainsFunc(s.keys(pluginDown), func(key string) bool {
+		ok, _ := path.Match(strings.TrimPrefix(key, pluginDown), resource)
+		return ok
+	})
 }

@@ -16,9 +16,8 @@ func TestPodStrictness(t *testing.T) {
 		{"pods:\n  - {name: a, nope: 1}", "x.yaml:8: pods[0]: field nope not found"},
 		{"pods: [{name: a}]", "x.yaml:7: pods[0]: the key containers is missing"},
 		{"pods: [{name: A, containers: [{name: c}]}]", `x.yaml:7: pods[0].name: want the name of a pod, found "A"`},
-		{"pods: [{name: a, uid: 7, containers: [{name: c}]}]", `x.yaml:7: pods[0].uid: want a UUID, or the 32 digits of a static pod, found "7"`},
 		{"pods: [{name: a, qos: best, containers: [{name: c}]}]", `x.yaml:7: pods[0].qos: want one of guaranteed, burstable, besteffort, found "best"`},
-		{"pods:\n  - {name: a, containers: [{name: c}]}\n  - {name: a, containers: [{name: c}]}", "x.yaml:9: pods[1]: the pod default/a, or its UID, is here and on line 8"},
+		{"pods:\n  - {name: a, containers: [{name: c}]}\n  - {name: a, containers: [{name: c}]}", "x.yaml:9: pods[1]: the pod default/a is here and on line 8"},
 		{"pods: [{name: a, containers: [{name: c}, {name: c}]}]", `x.yaml:7: pods[0].containers[1]: there is another container "c"`},
 		{"pods: [{name: a, containers: [{name: c, processes: [43]}]}]", `x.yaml:7: pods[0].containers[0].processes[0]: no GPU has a process 43; want one of 42`},
 		{"pods: [{name: a, containers: [{name: c, devices: {\"a b\": [gpu 0]}}]}]", `x.yaml:7: pods[0].containers[0].devices.a b: want the name of a resource`},
@@ -27,40 +26,30 @@ func TestPodStrictness(t *testing.T) {
 		{"pods: [{name: a, containers: [{name: c, devices: {r: [replica 0]}}]}]", `"0" has no number of a replica; want 3::1`},
 		{"pods: [{name: a, containers: [{name: c, devices: {r: [an id]}}]}]", `"an id" is no id of a device; want gpu:0, `},
 		{"pods: [{name: a, containers: [{name: c}], claims: [{name: b}]}]", "x.yaml:7: pods[0].claims[0]: the key devices is missing"},
-		{"cgroups: {version: 3}", `x.yaml:7: cgroups.version: want one of v2, v1, found "3"`},
 		{"allocatable: {r: [gpu 7]}", `x.yaml:7: allocatable.r[0]: no device "7"`},
 	})
 }
 
 // Each kind of reference has the id and the resource of its device plugin.
 func TestReferences(t *testing.T) {
-	h, mixed := compiled(t, "h100-8"), compiled(t, "mixed-node")
+	h := compiled(t, "h100-8")
 	gpu3, slice := h.gpuGet(3, "uuid"), attr(h.Get("gpu.4.mig.0"), "uuid")
 	for _, tc := range []struct {
-		s                      *State
 		ref, resource, id, dra string
 	}{
-		{h, "gpu 3", "nvidia.com/gpu", gpu3, "gpu-3"},
-		{h, "gpu:0000:86:00.0", "nvidia.com/gpu", gpu3, "gpu-3"},
-		{h, "mig:4/0", "nvidia.com/mig-3g.40gb", slice, "gpu-4-mig-3g40gb-9-4"},
-		{h, "replica 3::1", "nvidia.com/gpu.shared", gpu3 + "::1", "gpu-3"},
-		{h, "replica:4/0::2", "nvidia.com/mig-3g.40gb.shared", slice + "::2", "gpu-4-mig-3g40gb-9-4"},
-		{h, "gke 3", "nvidia.com/gpu", "nvidia3", "gpu-3"},
-		{h, "gke:4/0", "nvidia.com/gpu", "nvidia4/gi2", "gpu-4-mig-3g40gb-9-4"},
-		{h, "hami 3-1", "nvidia.com/gpu", gpu3 + "-1", "gpu-3"},
-		{h, "legacy 4/0", "nvidia.com/mig-3g.40gb", "MIG-" + h.gpuGet(4, "uuid") + "/2/0", "gpu-4-mig-3g40gb-9-4"},
-		{h, gpu3, "", gpu3, "gpu-3"},
-		{h, "card0-1", "", "card0-1", "card0-1"},
-		// With the ids of the interface and of the loaded function in base64.
-		{mixed, "fpga intel-n3000-dfl", "fpga.intel.com/af-a5d.9ae.pdcqPMiwSTmRLPcV5dwQyprv_l-EVwYSwADJZg2CQnI", "dfl-port.0", "dfl-port.0"},
-		{mixed, "region:n6001", "fpga.intel.com/region-ce3139c959cf528ca27751c50829797a", "dfl-fme.1", "dfl-fme.1"},
-		{mixed, "fpga u250", "amd.com/xilinx_u250_xdma_201830_2-1561656294", "0000:5e:00.1", "0000:5e:00.1"},
+		{"gpu 3", "nvidia.com/gpu", gpu3, "gpu-3"},
+		{"gpu:0000:86:00.0", "nvidia.com/gpu", gpu3, "gpu-3"},
+		{"mig:4/0", "nvidia.com/mig-3g.40gb", slice, "gpu-4-mig-3g40gb-9-4"},
+		{"replica 3::1", "nvidia.com/gpu.shared", gpu3 + "::1", "gpu-3"},
+		{"replica:4/0::2", "nvidia.com/mig-3g.40gb.shared", slice + "::2", "gpu-4-mig-3g40gb-9-4"},
+		{gpu3, "", gpu3, "gpu-3"},
+		{"card0-1", "", "card0-1", "card0-1"},
 	} {
-		got, err := tc.s.reference(tc.ref)
+		got, err := h.reference(tc.ref)
 		if err != nil || got.resource != tc.resource || got.id != tc.id {
 			t.Errorf("%s: %+v, %v; want %s of %s", tc.ref, got, err, tc.id, tc.resource)
 		}
-		if got, err = tc.s.draName("gpu.nvidia.com", tc.ref); err != nil || got.id != tc.dra {
+		if got, err = h.draName("gpu.nvidia.com", tc.ref); err != nil || got.id != tc.dra {
 			t.Errorf("%s is %q to DRA, %v; want %s", tc.ref, got.id, err, tc.dra)
 		}
 	}

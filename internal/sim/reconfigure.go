@@ -26,7 +26,7 @@ func reconfigure(s *State, _ *faketree.Tree, c card, in input) error {
 	step := func(after time.Duration, do func(*faketree.Tree, card)) {
 		s.then(after, onCardAt(c.at, do))
 	}
-	step(0, func(t *faketree.Tree, c card) { c.begin(t, in.on("block")) })
+	step(0, func(t *faketree.Tree, c card) { c.beginLoad(t) })
 	switch c.kind {
 	case "xrt":
 		step(takes, func(t *faketree.Tree, c card) { c.endXRT(t, id, in["fail"] == "true") })
@@ -41,12 +41,12 @@ func reconfigure(s *State, _ *faketree.Tree, c card, in input) error {
 
 func onCardAt(at string, do func(*faketree.Tree, card)) func(*State) error {
 	return func(s *State) error {
-		m, err := s.hardware()
+		tree, err := s.hardware()
 		if err != nil {
 			return err
 		}
-		if c, ok := cardsOf(m.tree)[at]; ok {
-			do(m.tree, c)
+		if c, ok := cardsOf(tree)[at]; ok {
+			do(tree, c)
 		}
 		return nil
 	}
@@ -94,9 +94,9 @@ func (c card) state(t *faketree.Tree, state string) {
 	}
 }
 
-// begin shows the card during the load of an image. Reads that wait for the
+// beginLoad shows the card during the load of an image. Reads that wait for the
 // driver's lock block where they can: in a mounted tree.
-func (c card) begin(t *faketree.Tree, block bool) {
+func (c card) beginLoad(t *faketree.Tree) {
 	var locked []string
 	switch c.kind {
 	case "dfl":
@@ -124,7 +124,7 @@ func (c card) begin(t *faketree.Tree, block bool) {
 		c.state(t, "firmware request")
 	}
 	for _, dir := range locked {
-		if block && t.Exists(dir) {
+		if t.Exists(dir) {
 			t.Block(dir)
 		}
 	}

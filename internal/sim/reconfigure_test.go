@@ -40,8 +40,8 @@ func TestReconfigurationSteps(t *testing.T) {
 		given[name] = map[bool]string{true: "true", false: value}[value == ""]
 		var got []string
 		see := func() {
-			text, ok := s.machine.tree.Get(tc.watch)
-			if errno := s.machine.tree.Err(tc.watch); !ok && errno == syscall.EBUSY {
+			text, ok := s.tree.Get(tc.watch)
+			if errno := s.tree.Err(tc.watch); !ok && errno == syscall.EBUSY {
 				text = "EBUSY"
 			}
 			got = append(got, text)
@@ -59,7 +59,7 @@ func TestReconfigurationSteps(t *testing.T) {
 		if d := cmp.Diff(tc.want, got); d != "" {
 			t.Errorf("%s: %s: %s", tc.words, tc.watch, d)
 		}
-		if left := s.machine.tree.Blocked(); len(left) != 0 {
+		if left := s.tree.Blocked(); len(left) != 0 {
 			t.Errorf("%s leaves %q blocked", tc.words, left)
 		}
 	}

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,16 +25,13 @@ type Scenario struct {
 		Version, Branch, NVML, CUDA, State string
 		Quirks                             []string
 	}
-	CC       map[string]int `yaml:"confidential_computing"`
-	GPUs     []gpuEntry
-	Switches []switchEntry
-	CPUs     []cpuEntry
-	Trees    []string
-	Inject   []string
+	GPUs   []gpuEntry
+	Trees  []string
+	Inject []string
+	parts  `yaml:",inline"`
 
 	Pods        []podEntry
 	Allocatable map[string][]string
-	Cgroups     map[string]string
 
 	root node
 }
@@ -59,9 +54,6 @@ type process struct {
 	MIG, Share *int
 	Type, Name string
 }
-
-// line is a key and its value in the state file.
-type line struct{ key, value string }
 
 // Bounds of a machine: of its trees, and of the GPUs that the libraries hold.
 const (
@@ -87,10 +79,6 @@ func (sc *Scenario) check() error {
 		all = append(all, sc.root.errorf("the key description is missing"))
 	}
 	all = append(all, sc.checkDriver())
-	for key, v := range sc.CC {
-		at := sc.root.at("confidential_computing", key)
-		all = append(all, at.oneOf(key, []string{"environment", "feature", "devtools"}), at.within(v, 0, 2))
-	}
 	for i, name := range sc.MissingSymbols {
 		switch {
 		case strings.HasPrefix(name, "nvml"):
@@ -112,7 +100,7 @@ func (sc *Scenario) check() error {
 	if n := len(sc.Trees); n > maxTrees {
 		all = append(all, sc.root.at("trees").errorf("%d trees; a machine holds %d", n, maxTrees))
 	}
-	return errors.Join(append(all, sc.checkParts(), sc.checkPods())...)
+	return errors.Join(append(all, sc.parts.check(sc.root), checkPods(sc.root.at("pods"), sc.Pods, sc.Name), checkResources(sc.root.at("allocatable"), sc.Allocatable))...)
 }
 
 func (sc *Scenario) checkDriver() error {
@@ -156,19 +144,6 @@ func (g *gpuEntry) check(at node) error {
 	return errors.Join(all...)
 }
 
-// checkValues checks keys of the model, each with a number, waveform or text.
-func checkValues(at node, given map[string]string) (out []line, err error) {
-	var all []error
-	for _, key := range slices.Sorted(maps.Keys(given)) {
-		value, err := checkValue(key, given[key])
-		if err != nil {
-			all = append(all, at.at(key).errorf("%w", err))
-		}
-		out = append(out, line{key, value})
-	}
-	return out, errors.Join(all...)
-}
-
 func checkLoad(at node, load string) error {
 	if !isLoad(load) {
 		return at.errorf("want a load from 0 to 1 (%s), found %q", SignalHelp, load)
@@ -198,13 +173,3 @@ func LoadScenario(fixtures fs.FS, name string) (*Scenario, error) {
 
 // ScenarioNames lists the scenarios of the fixtures folder.
 func ScenarioNames(fixtures fs.FS) []string { return fixtureNames(fixtures, "scenarios/*.yaml") }
-
-// fixtureNames returns the names of the files that match a pattern, without their
-// extension.
-func fixtureNames(fixtures fs.FS, pattern string) []string {
-	files, _ := fs.Glob(fixtures, pattern) // the pattern is well formed
-	for i, f := range files {
-		files[i] = strings.TrimSuffix(filepath.Base(f), filepath.Ext(f))
-	}
-	return files
-}

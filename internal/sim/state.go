@@ -3,14 +3,9 @@ package sim
 import (
 	"bufio"
 	"bytes"
-	"cmp"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
@@ -18,18 +13,22 @@ import (
 
 const header = "accel-sim-state 1"
 
-// State is a state file in memory: `key value` lines in order. The C reader is
-// fixtures/nvml/state.c.
+// State is a state file in memory, `key value` lines in order, with the machine
+// beside it. The C reader is fixtures/nvml/state.c.
 type State struct {
 	lines []line
 	index map[string]int
 
-	path    string         // of the file it was read from, "" for none
-	machine *machine       // nil until a fault needs it
-	begun   *faketree.Tree // the machine's tree at the start of the scenario, until it is in a file
-	kernel  []string       // lines to append to the kernel log
-	later   []later        // later steps of a fault
+	path   string         // of the file it was read from, "" for none
+	tree   *faketree.Tree // the machine's /sys and /proc, nil until a fault needs them
+	saved  []byte         // the tree as in its file and its directory
+	begun  *faketree.Tree // the tree at the start of the scenario, until it is in a file
+	kernel []string       // lines to append to the kernel log
+	later  []later        // later steps of a fault
 }
+
+// line is a key and its value.
+type line struct{ key, value string }
 
 // NewState returns an empty state.
 func NewState() *State { return &State{index: map[string]int{}} }
@@ -127,146 +126,76 @@ func (s *State) now() float64 {
 	return float64(time.Now().UnixNano()-s.integer("epoch")) / 1e9
 }
 
-// DefaultPath is the default of the libraries: $ACCEL_SIM_STATE, else a file of
-// this user.
-func DefaultPath() string {
-	if p := os.Getenv("ACCEL_SIM_STATE"); p != "" {
-		return p
+// attr reads `name=value` from a record of the state file.
+func attr(record, name string) string {
+	for f := range strings.FieldsSeq(record) {
+		if v, ok := strings.CutPrefix(f, name+"="); ok {
+			return v
+		}
 	}
-	return filepath.Join("/tmp", fmt.Sprintf("accel-sim-%d", os.Getuid()), "state")
+	return ""
 }
 
-// Read loads the state file at path.
-func Read(path string) (*State, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no simulation is set up here; start one with `accel-sim run` or `accel-sim compile`", path)
+// nextIndex returns the first free number below a prefix of keys.
+func (s *State) nextIndex(prefix string) int {
+	n := 0
+	for _, key := range s.keys(prefix) {
+		number, _, _ := strings.Cut(strings.TrimPrefix(key, prefix), ".")
+		if i, err := strconv.Atoi(number); err == nil && i >= n {
+			n = i + 1
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	s, err := ParseState(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	s.path = path
-	return s, nil
+	return n
 }
 
-// Write replaces the file at path atomically.
-func (s *State) Write(path string) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+const keptEvents = 2000
+
+// addEvent appends to the event log that the libraries' event sets read.
+func (s *State) addEvent(gpu int, kind, data uint64, gi, ci string) {
+	seq := s.integer("seq") + 1
+	s.Set("seq", strconv.FormatInt(seq, 10))
+	rec := fmt.Sprintf("gpu=%d type=%d data=%d", gpu, kind, data)
+	if gi != "" {
+		rec += " gi=" + gi
 	}
-	return replaceFile(path, s.Bytes())
+	if ci != "" {
+		rec += " ci=" + ci
+	}
+	s.Set(fmt.Sprintf("event.%d", seq), rec)
+	s.Delete(fmt.Sprintf("event.%d", seq-keptEvents))
 }
 
-// Update edits the file at path, and the machine beside it, under a lock, so
-// that concurrent edits are not lost.
-func Update(path string, edit func(*State) error) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return fmt.Errorf("lock %s: %w", path, err)
-	}
-	s, err := Read(path)
-	if err != nil {
-		return err
-	}
-	if err := edit(s); err != nil {
-		return err
-	}
-	return errors.Join(s.Write(path), s.saveMachine(path))
+func (s *State) addFault(rec string) {
+	n := s.integer("fault_seq") + 1
+	s.Set("fault_seq", strconv.FormatInt(n, 10))
+	s.Set(fmt.Sprintf("fault.%d", n), rec)
 }
 
-// Install starts a new simulation at path, with its machine, and removes what
-// an earlier one left.
-func (s *State) Install(path string) error {
-	taken, err := filepath.Glob(path + ".taken.*")
-	if err != nil {
-		return err
-	}
-	for _, f := range taken {
-		if err := os.Remove(f); err != nil {
+// log logs a line when the edit is done.
+func (s *State) log(format string, args ...any) {
+	s.kernel = append(s.kernel, fmt.Sprintf(format, args...))
+}
+
+// later is a step of a fault with a duration, at a time after the previous
+// step.
+type later struct {
+	after time.Duration
+	do    func(*State) error
+}
+
+// then adds a step to the current fault.
+func (s *State) then(after time.Duration, do func(*State) error) {
+	s.later = append(s.later, later{after, do})
+}
+
+// finish performs the remaining steps at once.
+func (s *State) finish() error {
+	for len(s.later) > 0 {
+		next := s.later[0]
+		s.later = s.later[1:]
+		if err := next.do(s); err != nil {
 			return err
 		}
 	}
-	// First, because a served kubelet creates its socket again when it sees the
-	// state.
-	if err := os.RemoveAll(filepath.Dir(KubeletSocket(path))); err != nil {
-		return err
-	}
-	return errors.Join(s.Write(path), replaceFile(beginningFile(path), s.Bytes()), s.install(path))
-}
-
-// beginningFile has the state of the start of the scenario, for clear.
-func beginningFile(path string) string { return path + ".intact" }
-
-// Claim reserves the simulation at a state file for this process and the
-// program that it executes, until both have ended.
-func Claim(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	f, err := lockRun(path)
-	if err != nil {
-		return err
-	}
-	// The lock stays with the program that replaces this process.
-	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_SETFD, 0); errno != 0 {
-		return fmt.Errorf("lock %s: %w", f.Name(), errno)
-	}
-	claimed = append(claimed, f)
-	return os.WriteFile(f.Name(), []byte(strconv.Itoa(os.Getpid())), 0o644)
-}
-
-// claimed are the files of Claim. A file without a reference is closed.
-var claimed []*os.File
-
-// Unclaim declares that no run uses the simulation at a state file. It fails
-// while one does.
-func Unclaim(path string) error {
-	if _, err := os.Stat(runFile(path)); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	f, err := lockRun(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(os.Remove(f.Name()), f.Close())
-}
-
-// Running returns an error if the simulation at a state file was started by a
-// run that has ended.
-func Running(path string) error {
-	if _, err := os.Stat(runFile(path)); err != nil {
-		return nil //nolint:nilerr // set up by compile
-	}
-	f, err := lockRun(path)
-	if err != nil {
-		return nil //nolint:nilerr // the run holds the lock
-	}
-	return errors.Join(fmt.Errorf("%s: the run of this simulation has ended; start one with `accel-sim run`", path), f.Close())
-}
-
-func runFile(path string) string { return path + ".run" }
-
-func lockRun(path string) (*os.File, error) {
-	f, err := os.OpenFile(runFile(path), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		pid, _ := os.ReadFile(f.Name())
-		f.Close()
-		return nil, fmt.Errorf("%s: the process %s runs a simulation here; end it, or give another file by --state", path, cmp.Or(string(pid), "of another user"))
-	}
-	return f, nil
+	return nil
 }

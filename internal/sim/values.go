@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +37,19 @@ func checkValue(key, value string) (string, error) {
 		return b, nil
 	}
 	return ParseSignal(value)
+}
+
+// checkValues checks keys of the model, each with a number, waveform or text.
+func checkValues(at node, given map[string]string) (out []line, err error) {
+	var all []error
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		value, err := checkValue(key, given[key])
+		if err != nil {
+			all = append(all, at.at(key).errorf("%w", err))
+		}
+		out = append(out, line{key, value})
+	}
+	return out, errors.Join(all...)
 }
 
 // isLoad reports whether a text is a load: a number from 0 to 1 or a waveform.

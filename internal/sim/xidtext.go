@@ -62,9 +62,6 @@ func (s *State) logXid(d device, code uint64, gi, ci string, in input) {
 	if strings.Contains(words, "%d") {
 		words = fmt.Sprintf(words, d.gpu)
 	}
-	if in["detail"] != "" {
-		words = in["detail"]
-	}
 	if words == "" {
 		words = "unknown error"
 	}
@@ -76,9 +73,6 @@ func (s *State) logXid(d device, code uint64, gi, ci string, in input) {
 			who = "pid=" + attr(rec, "pid") + ", name=" + name[strings.LastIndexByte(name, '/')+1:]
 			break
 		}
-	}
-	if in["cause"] != "" {
-		words += " caused by previous Xid " + in["cause"]
 	}
 	s.log("NVRM: Xid (%s): %d, %s, %s", xidAddress(s.address(d.gpu), gi, ci), code, who, words)
 }
@@ -98,4 +92,14 @@ func (s *State) logRecovery(gpu int, to int64, in input) {
 	from, _ := strconv.ParseInt(s.last(device{gpu, -1}, "recovery_action"), 10, 64)
 	s.log("NVRM: Xid (%s): 154, GPU recovery action changed from 0x%x (%s) to 0x%x (%s)",
 		xidAddress(s.address(gpu), "", ""), from, name(from), to, name(to))
+}
+
+// logLost logs what NVIDIA's driver prints when a GPU does not answer.
+func (s *State) logLost(gpu int, in input) {
+	if !in.on("log") {
+		return
+	}
+	s.log("NVRM: GPU at %s: %s", xidAddress(s.address(gpu), "", ""), s.gpuGet(gpu, "uuid"))
+	s.log("NVRM: Xid (%s): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", xidAddress(s.address(gpu), "", ""))
+	s.log("NVRM: GPU %s: GPU has fallen off the bus.", s.address(gpu))
 }

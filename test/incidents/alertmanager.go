@@ -1,6 +1,7 @@
 package incidents
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -114,6 +115,22 @@ func (r *receiver) since(zero time.Time) []Arrival {
 	}
 	slices.SortStableFunc(out, func(a, b Arrival) int { return int(a.At - b.At) })
 	return out
+}
+
+// await waits for an alert.
+func (r *receiver) await(ctx context.Context, want Pattern) error {
+	ctx, cancel := context.WithTimeout(ctx, stack.Patience)
+	defer cancel()
+	for {
+		if slices.ContainsFunc(r.since(time.Time{}), func(a Arrival) bool { return want.Matches(a.Labels) }) {
+			return nil
+		}
+		select {
+		case <-r.arrived:
+		case <-ctx.Done():
+			return fmt.Errorf("%s did not arrive: %w", want, ctx.Err())
+		}
+	}
 }
 
 // noticesSince returns what reached a receiver of the shipped configuration, in the

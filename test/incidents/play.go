@@ -186,12 +186,10 @@ func (n *node) setUp(ctx context.Context, i *Incident) error {
 			n.args = append(n.args, "--alertmanager.url="+url)
 		}
 	}
-	begin := time.Now()
 	if err := n.startExporter(ctx); err != nil {
 		return err
 	}
-	_, err = n.receiver.await(ctx, Pattern{Alert: watchdog}, begin)
-	return err
+	return n.receiver.await(ctx, Pattern{Alert: watchdog})
 }
 
 // prometheusConfig sets the label node, which alerts on devices need.

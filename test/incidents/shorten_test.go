@@ -2,7 +2,6 @@ package incidents_test
 
 import (
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,20 +15,13 @@ func TestShortenRules(t *testing.T) {
 	rule := func(text string) string { return "groups:\n  - name: g\n    rules:\n      - " + text + "\n" }
 	for _, tc := range []struct{ name, from, want string }{
 		{"range", rule("expr: rate(a[10m]) > 0.5"), rule("expr: rate(a[10s]) > 0.5")},
-		{"short range", rule("expr: rate(a[1m]) > 5"), rule("expr: rate(a[3s]) > 5")},
 		{"offset", rule("expr: a offset 1h > a offset -1h"), rule("expr: a offset 1m > a offset -1m")},
 		{"subquery", rule("expr: max_over_time(rate(a[10m])[2h:30m] offset 1h)"), rule("expr: max_over_time(rate(a[10s])[2m:30s] offset 1m)")},
-		{"within a join", rule("expr: a and on (b) sum by (b) (increase(c[1h] offset 2h))"), rule("expr: a and on (b) sum by (b) (increase(c[1m] offset 2m))")},
 		{"gauge in seconds", rule("expr: a_seconds > bool 1800 and time() - max(b_timestamp_seconds) > 20"), rule("expr: a_seconds > bool 30 and time() - max(b_timestamp_seconds) > 1")},
 		{"rates of seconds stay", rule("expr: rate(a_seconds_total[10m]) > 60 or a_seconds / b > 60"), rule("expr: rate(a_seconds_total[10s]) > 60 or a_seconds / b > 60")},
-		{"numbers stay", rule("expr: a > 3600"), rule("expr: a > 3600")},
 		{"for", rule("alert: A\n        expr: a\n        for: 10m\n        keep_firing_for: 5m"), rule("alert: A\n        expr: a\n        for: 10s\n        keep_firing_for: 5s")},
-		{"short for", rule("alert: A\n        expr: a\n        for: 30s"), rule("alert: A\n        expr: a\n        for: 1s")},
-		{"less than a second stays", rule("alert: A\n        expr: a\n        for: 500ms"), rule("alert: A\n        expr: a\n        for: 500ms")},
-		{"long for", rule("alert: A\n        expr: a\n        for: 6h"), rule("alert: A\n        expr: a\n        for: 6m")},
 		{"interval", "groups:\n  - name: g\n    interval: 5m\n    rules: []\n", "groups:\n  - name: g\n    interval: 5s\n    rules: []\n"},
 		{"texts stay", rule("alert: A\n        expr: a\n        annotations:\n          description: for 10m, rate(a[10m])"), rule("alert: A\n        expr: a\n        annotations:\n          description: for 10m, rate(a[10m])")},
-		{"empty", "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := incidents.ShortenRules("r.yaml", []byte(tc.from), 60)
@@ -38,17 +30,6 @@ func TestShortenRules(t *testing.T) {
 			}
 			if d := cmp.Diff(tc.want, string(got)); d != "" {
 				t.Errorf("want -, got +:\n%s", d)
-			}
-		})
-	}
-	for _, tc := range []struct{ name, from, want string }{
-		{"expression", rule("expr: rate(a[10m]"), "r.yaml:4: expr: "},
-		{"for", rule("alert: A\n        expr: a\n        for: soon"), "r.yaml:6: for: "},
-		{"YAML", "groups: [", "r.yaml: "},
-	} {
-		t.Run("broken "+tc.name, func(t *testing.T) {
-			if _, err := incidents.ShortenRules("r.yaml", []byte(tc.from), 60); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
-				t.Errorf("found %v; want %s", err, tc.want)
 			}
 		})
 	}

@@ -38,7 +38,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	only := flags.String("only", "", "names of incidents to play, by comma; all by default, short for a few")
 	parallel := flags.Int("parallel", 2, "plays at the same time")
 	factor := flags.Int("factor", 60, "what times are divided by")
-	latency := flags.Int("latency", 0, "instead of the incidents, measure so many injections of an Xid, with times as they are")
 	keep := flags.Bool("keep", false, "keep the files of every play, and not of failed ones only")
 	bin := flags.String("bin", "bin", "directory of what make build makes")
 	alertmanager := flags.String("alertmanager", "", "Alertmanager's program; by default that in .cache/alertmanager, else in PATH")
@@ -48,20 +47,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if *parallel < 1 || *factor < 1 || flags.NArg() > 0 {
 		return errors.New("parallel and factor are whole numbers above 0; further arguments are not accepted")
 	}
-	if *latency > 0 {
-		*factor = 1 // as it is in production
-	}
 	s, err := settings(*bin, *factor, *alertmanager)
 	if err != nil {
 		return err
 	}
 	alerts, err := s.Prepare()
 	if err == nil {
-		if *latency > 0 {
-			err = measure(ctx, s, *latency, stdout)
-		} else {
-			err = play(ctx, s, alerts, *only, *parallel, stdout)
-		}
+		err = play(ctx, s, alerts, *only, *parallel, stdout)
 	}
 	if err != nil || *keep {
 		fmt.Fprintf(stderr, "files of the plays: %s\n", s.Dir)
@@ -116,15 +108,6 @@ func program(root, given, unpacked string, names ...string) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-func measure(ctx context.Context, s *incidents.Settings, count int, w io.Writer) error {
-	d, err := s.Latency(ctx, count, w)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "from the injection of an Xid to the webhook behind Alertmanager: %s\n", d)
-	return err
 }
 
 func play(ctx context.Context, s *incidents.Settings, alerts map[string]incidents.Alert, only string, parallel int, w io.Writer) error {
