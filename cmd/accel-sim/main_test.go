@@ -142,24 +142,3 @@ func TestRunMounted(t *testing.T) {
 		t.Errorf("still mounted: %v, %v", list, err)
 	}
 }
-
-// A program finds libdcgm by LD_LIBRARY_PATH only, and keeps the previous
-// content of the variable.
-func TestRunEnvironment(t *testing.T) {
-	dir := t.TempDir()
-	state, out := filepath.Join(dir, "state"), filepath.Join(dir, "out")
-	t.Setenv("LD_LIBRARY_PATH", "/opt/lib")
-	t.Setenv("ACCEL_SIM_STATE", "") // run sets it for this process too
-	err := do(state, "run", "--scenario=h100-8", "--library=main.go", "--", "sh", "-c", `echo "$ACCEL_SIM_STATE $LD_LIBRARY_PATH" > "$1"`, "sh", out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	here, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(out)
-	if want := state + " " + here + ":/opt/lib\n"; err != nil || string(got) != want {
-		t.Errorf("%v: %q, want %q", err, got, want)
-	}
-}

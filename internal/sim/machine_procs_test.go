@@ -67,15 +67,3 @@ func TestProcessesOfPods(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
-
-// A scenario without pods has processes all the same: the host's.
-func TestHostProcesses(t *testing.T) {
-	state, _ := installed(t, "a100")
-	want := map[int]string{22001: "host python3", 22011: "host python3", 23001: "host python3"}
-	if diff := cmp.Diff(want, ownersOf(t, state)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if _, err := os.Stat(PodLogs(state)); err == nil {
-		t.Error("a machine outside Kubernetes has logs of pods")
-	}
-}

@@ -300,18 +300,6 @@ func TestDriverGoesAndComes(t *testing.T) {
 	}
 }
 
-func TestTreesOfAScenario(t *testing.T) {
-	s, err := parsed("description: a\ntrees: [variants/n3000-afu-all-ones, intel-n3000-dfl]\ngpus: [{board: h100-sxm5-80gb, values: {pci.bus_id: \"00000000:1B:00.0\"}}]")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, at := range []string{"0000:19:00.0", "0000:20:00.0"} {
-		if got := attr(s.Get("card."+string(rune('0'+i))), "at"); got != at {
-			t.Errorf("card %d is at %s, want %s", i, got, at)
-		}
-	}
-}
-
 func TestDeviceFiles(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	s := compiled(t, "mixed-node")

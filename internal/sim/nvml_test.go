@@ -81,8 +81,6 @@ func TestThroughGoNVML(t *testing.T) {
 		program, scenario string
 		faults            [][]string
 	}{
-		{program: "sharing", scenario: "h100-8", faults: [][]string{{"process-start", "8", "5"}}},
-		{program: "mig", scenario: "h100-8"},
 		{program: "events", scenario: "h100-8"},
 		{program: "faults", scenario: "h100-8"},
 		{program: "hang", scenario: "h100-8"},

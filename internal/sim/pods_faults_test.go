@@ -106,45 +106,6 @@ func TestPodDiesOfXid(t *testing.T) {
 	}
 }
 
-// An unused device has no load, and clearing faults does not change that.
-func TestLoadFollowsProcesses(t *testing.T) {
-	s := compiled(t, "h100-8")
-	loads := func(when string, want map[device]string) {
-		t.Helper()
-		for d, load := range want {
-			if got := s.last(d, "load"); got != load {
-				t.Errorf("%s: the load of %v is %q, want %q", when, d, got, load)
-			}
-		}
-	}
-	do := func(words string) {
-		t.Helper()
-		if err := s.Inject(strings.Fields(words)); err != nil {
-			t.Fatalf("%s: %v", words, err)
-		}
-	}
-	before := s.last(device{3, -1}, "load")
-	do("process-end 31001")
-	loads("another is left", map[device]string{{3, -1}: before})
-	do("pod-end llm-0")
-	do("process-end 31002")
-	do("pod-finish segment-0")
-	ended := map[device]string{{0, -1}: "0", {1, -1}: "0", {2, -1}: "0", {3, -1}: "0", {4, 0}: "0", {4, 1}: "square:0:0.6:10:0.5"}
-	loads("ended", ended)
-	do("set load 1 0")
-	loads("a fault", map[device]string{{0, -1}: "1"})
-	if err := s.Clear("all"); err != nil {
-		t.Fatal(err)
-	}
-	loads("cleared", ended)
-	do("pod-start training/llm-1 gpu:0 gpu:1 --pid=5 --load=noise:0.9:0.05:2")
-	loads("begun", map[device]string{{0, -1}: "noise:0.9:0.05:2", {1, -1}: "noise:0.9:0.05:2", {2, -1}: "0"})
-	do("process-start 8 6 --load=0.7")
-	loads("a guest", map[device]string{{6, -1}: "0.7"})
-	do("process-end 8")
-	loads("only an idle process is left", map[device]string{{6, -1}: "0"})
-}
-
 func podDirs(t *testing.T, state string) (names []string) {
 	t.Helper()
 	dirs, err := os.ReadDir(PodLogs(state))

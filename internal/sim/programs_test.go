@@ -24,9 +24,7 @@ var programs = map[string]func(lib nvml.Interface, out map[string]any){
 	"init":      func(lib nvml.Interface, out map[string]any) { out["init"] = lib.Init() },
 	"name":      name,
 	"unguarded": unguarded,
-	"sharing":   sharing,
 	"sweep":     sweep,
-	"mig":       migDevices,
 	"events":    events,
 	"faults":    faults,
 	"hang":      hang,
@@ -76,62 +74,6 @@ func name(lib nvml.Interface, out map[string]any) {
 func unguarded(lib nvml.Interface, out map[string]any) {
 	_, ret := handle(lib, 0).GetMarginTemperature()
 	out["ret"] = ret
-}
-
-// sharing returns the utilization of the processes on a GPU, in percent. Their
-// sum never exceeds the GPU's.
-func sharing(lib nvml.Interface, out map[string]any) {
-	must(lib.Init(), "init")
-	for _, i := range []int{0, 5, 6, 7} {
-		d, ret := lib.DeviceGetHandleByIndex(i)
-		must(ret, "handle")
-		u, _ := d.GetUtilizationRates()
-		out[fmt.Sprintf("%d", i)] = u.Gpu
-		processes, ret := d.GetProcessUtilization(0)
-		for _, p := range processes {
-			out[fmt.Sprintf("%d.%d", i, p.Pid)] = p.SmUtil
-		}
-		if ret != nvml.SUCCESS {
-			out[fmt.Sprintf("%d.none", i)] = fmt.Sprint(ret)
-		}
-	}
-}
-
-func migDevices(lib nvml.Interface, out map[string]any) {
-	d := handle(lib, 4)
-	describe := func(p string) {
-		_, _, ret := d.GetMigMode()
-		most, _ := d.GetMaxMigDeviceCount()
-		list := []string{}
-		for i := range most {
-			m, ret := d.GetMigDeviceHandleByIndex(i)
-			if ret != nvml.SUCCESS {
-				list = append(list, nvml.ErrorString(ret))
-				break
-			}
-			name, _ := m.GetName()
-			gi, _ := m.GetGpuInstanceId()
-			ci, _ := m.GetComputeInstanceId()
-			a, _ := m.GetAttributes()
-			mem, _ := m.GetMemoryInfo()
-			_, util := m.GetUtilizationRates()
-			parent, _ := m.GetDeviceHandleFromMigDeviceHandle()
-			procs, _ := m.GetComputeRunningProcesses()
-			list = append(list, fmt.Sprintf("%s gi=%d ci=%d sm=%d mib=%d util=%v parent=%t processes=%d",
-				name, gi, ci, a.MultiprocessorCount, mem.Total>>20, nvml.ErrorString(util), parent == d, len(procs)))
-		}
-		out[p], out[p+" ret"] = list, ret
-	}
-	describe("before")
-	_, util := d.GetUtilizationRates()
-	_, _, _, _, remap := d.GetRemappedRows()
-	out["parent util"], out["parent remap"] = util, remap
-	first, _ := d.GetMigDeviceHandleByIndex(0)
-	inject("mig", "4", "2g.20gb:1c+1c")
-	reread(lib)
-	describe("after")
-	_, ret := first.GetUUID()
-	out["old handle"] = ret
 }
 
 func events(lib nvml.Interface, out map[string]any) {

@@ -201,18 +201,6 @@ func TestClearForgetsAbsentKeys(t *testing.T) {
 	}
 }
 
-func TestEventLogIsBounded(t *testing.T) {
-	s := compiled(t, "h100-8")
-	for range 3 {
-		if err := s.Inject([]string{"xid", "13", "0", "--count=1500"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := len(s.keys("event.")); n != keptEvents {
-		t.Errorf("the log has %d events, want %d", n, keptEvents)
-	}
-}
-
 // Edits from many at once are all there at the end.
 func TestUpdateLosesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
@@ -237,18 +225,5 @@ func TestUpdateLosesNothing(t *testing.T) {
 	s, err := Read(path)
 	if err != nil || len(s.keys("event.")) != 40 {
 		t.Errorf("%d events of 40, %v", len(s.keys("event.")), err)
-	}
-}
-
-func TestInstallForgetsTakenFaults(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state")
-	if err := os.WriteFile(path+".taken.1", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := compiled(t, "no-gpu").Install(path); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path + ".taken.1"); err == nil {
-		t.Error("a fault of the next simulation would count as taken")
 	}
 }

@@ -37,83 +37,56 @@ func holders(node int, devices []map[string]string) []holder {
 }
 
 // allocations are the allocation series. One pod in twenty is idle.
-func (c class) allocations(node int, devices []map[string]string) []sample {
-	var page []sample
+func allocations(node int, devices []map[string]string) (page []sample) {
+	add := func(l map[string]string, values map[string]float64) {
+		for name, value := range values {
+			page = append(page, sample{"accel_" + name, l, value})
+		}
+	}
 	count := map[string]float64{}
 	for i, h := range holders(node, devices) {
-		idle := 0.0
+		idle, gpus := 0.0, float64(len(h.devices))
 		if (node+i)%20 == 1 {
 			idle = 3000
 		}
-		pod := map[string]string{"namespace": h.namespace, "pod": h.pod}
-		page = append(
-			page,
-			sample{"accel_pod_devices", pod, float64(len(h.devices))},
-			sample{"accel_pod_power_watts", pod, 512 * float64(len(h.devices))},
-		)
-		if c.memory {
-			page = append(
-				page,
-				sample{"accel_pod_utilization_ratio", pod, 0.8},
-				sample{"accel_pod_memory_used_bytes", pod, 6e10 * float64(len(h.devices))},
-				sample{"accel_pod_memory_used_ratio", pod, 0.7},
-				sample{"accel_pod_sm_activity_ratio", pod, 0.4},
-			)
-		}
+		add(map[string]string{"namespace": h.namespace, "pod": h.pod}, map[string]float64{
+			"pod_devices": gpus, "pod_power_watts": 512 * gpus, "pod_utilization_ratio": 0.8, "pod_memory_used_bytes": 6e10 * gpus,
+			"pod_memory_used_ratio": 0.7, "pod_sm_activity_ratio": 0.4,
+		})
 		for _, d := range h.devices {
 			count[d["device"]]++
-			l := with(d, "namespace", h.namespace, "pod", h.pod, "container", "main", "resource", c.resource)
-			page = append(
-				page,
-				sample{"accel_allocation_info", l, 1},
-				sample{"accel_allocation_seconds_total", l, 86400},
-				sample{"accel_allocation_power_watts", l, 512},
-				sample{"accel_allocation_idle_seconds", l, idle},
-				sample{"accel_allocation_idle_seconds_total", l, 1000 + idle},
-				sample{"accel_allocation_idle_cost_total", with(l, "currency", "EUR"), 2},
-				sample{"accel_allocation_last_activity_timestamp_seconds", l, now - idle},
-			)
-			if c.memory {
-				page = append(
-					page,
-					sample{"accel_allocation_utilization_ratio", l, 0.8},
-					sample{"accel_allocation_memory_used_bytes", l, 6e10},
-				)
-			}
+			l := with(d, "namespace", h.namespace, "pod", h.pod, "container", "main", "resource", "nvidia.com/gpu")
+			add(l, map[string]float64{
+				"allocation_info": 1, "allocation_seconds_total": 86400, "allocation_power_watts": 512, "allocation_idle_seconds": idle,
+				"allocation_idle_seconds_total": 1000 + idle, "allocation_last_activity_timestamp_seconds": now - idle,
+				"allocation_utilization_ratio": 0.8, "allocation_memory_used_bytes": 6e10,
+			})
+			add(with(l, "currency", "EUR"), map[string]float64{"allocation_idle_cost_total": 2})
 		}
 	}
 	for _, d := range devices {
-		page = append(
-			page,
-			sample{"accel_device_holders", d, count[d["device"]]},
-			sample{"accel_device_allocatable", with(d, "resource", c.resource), 1},
-		)
+		add(d, map[string]float64{"device_holders": count[d["device"]]})
+		add(with(d, "resource", "nvidia.com/gpu"), map[string]float64{"device_allocatable": 1})
 		for _, reason := range []string{"other_pod", "host_process", "unknown_pod", "hidden"} {
-			page = append(page, sample{"accel_unattributed_processes", with(d, "reason", reason), 0})
+			add(with(d, "reason", reason), map[string]float64{"unattributed_processes": 0})
 		}
 	}
 	for _, le := range []string{"1", "5", "10", "30", "60", "120", "300", "600", "1800", "3600", "14400", "86400", "+Inf"} {
-		page = append(page, sample{"accel_allocation_first_activity_seconds_bucket", map[string]string{"resource": c.resource, "le": le}, 3})
+		add(map[string]string{"resource": "nvidia.com/gpu", "le": le}, map[string]float64{"allocation_first_activity_seconds_bucket": 3})
 	}
-	for _, state := range []string{"starting", "absent", "fresh", "unconfirmed", "stale", "unreachable"} {
-		value := 0.0
-		if state == "fresh" {
-			value = 1
-		}
-		page = append(page, sample{"accel_podmap_state", map[string]string{"state": state}, value})
+	for state, value := range map[string]float64{"starting": 0, "absent": 0, "fresh": 1, "unconfirmed": 0, "stale": 0, "unreachable": 0} {
+		add(map[string]string{"state": state}, map[string]float64{"podmap_state": value})
 	}
 	return page
 }
 
-// drift is the baseline series of a node's whole devices,
-// as approved.
-func (c class) drift(page []sample, devices []map[string]string) []sample {
-	var out []sample
+// drift is the baseline series of a node's whole devices, as approved.
+func drift(devices []map[string]string) (out []sample) {
 	for _, d := range devices {
 		if d["parent"] != "" {
 			continue
 		}
-		for _, component := range c.components(page, d["device"]) {
+		for _, component := range []string{"driver", "cuda", "vbios", "gsp", "inforom", "mig"} {
 			out = append(out, sample{"accel_drift", with(d, "component", component, "actual", "1", "expected", "1"), 0})
 		}
 	}

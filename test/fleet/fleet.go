@@ -32,9 +32,8 @@ type fleet struct {
 	head    *tsdb.Head
 	dir     string
 	now     time.Time
-	class   class
 	nodes   int
-	devices int // whole ones
+	gpus    int // whole ones
 	series  int
 	heap    uint64   // bytes of the database
 	absent  []string // families that rules read and the fleet does not have
@@ -44,7 +43,11 @@ type fleet struct {
 // newFleet fills a database with as much of the past of each family as the
 // windows say; families outside them are left out, which makes the database
 // smaller and no query cheaper.
-func newFleet(c class, page []sample, nodes int, windows map[string]time.Duration, history time.Duration) (*fleet, error) {
+func newFleet(path string, nodes int, windows map[string]time.Duration, history time.Duration) (*fleet, error) {
+	page, err := loadPage(path)
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "fleet")
 	if err != nil {
 		return nil, err
@@ -58,19 +61,18 @@ func newFleet(c class, page []sample, nodes int, windows map[string]time.Duratio
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{head: head, dir: dir, now: time.Unix(now, 0), windows: windows, class: c}
+	f := &fleet{head: head, dir: dir, now: time.Unix(now, 0), windows: windows}
 	if err := head.Init(0); err != nil {
 		return nil, err
 	}
-	page = c.of(page)
 	devices, whole := devicesOf(page)
 	if whole == 0 {
-		return nil, fmt.Errorf("%s has no device of class %s", c.page, c.name)
+		return nil, fmt.Errorf("%s has no device", path)
 	}
-	f.nodes, f.devices = nodes, whole*nodes
+	f.nodes, f.gpus = nodes, whole*nodes
 	known := map[string]bool{}
 	for node := range nodes {
-		if err := f.add(c.scraped(page, devices, node), history, known); err != nil {
+		if err := f.add(scraped(page, devices, node), history, known); err != nil {
 			return nil, err
 		}
 	}
@@ -105,13 +107,13 @@ func devicesOf(page []sample) (devices []map[string]string, whole int) {
 }
 
 // scraped are all series about a node, with the labels of their targets.
-func (c class) scraped(page []sample, devices []map[string]string, node int) []sample {
+func scraped(page []sample, devices []map[string]string, node int) []sample {
 	has := map[string]bool{}
 	for _, s := range page {
 		has[s.name] = true
 	}
 	all := slices.Clone(page)
-	for _, s := range slices.Concat(c.allocations(node, devices), c.drift(page, devices), faults(node, devices), []sample{{"up", nil, 1}}) {
+	for _, s := range slices.Concat(allocations(node, devices), drift(devices), faults(node, devices), []sample{{"up", nil, 1}}) {
 		if !has[s.name] {
 			all = append(all, s)
 		}
@@ -205,4 +207,10 @@ func (f *fleet) record(name string, vector []labels.Labels, values []float64, in
 func (f *fleet) close() {
 	f.head.Close()
 	os.RemoveAll(f.dir)
+}
+
+func heapNow() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/prometheus/prometheus/model/textparse"
 )
 
+// golden is the page of a node.
+const golden = "../cmd/accel-exporter/testdata/golden/h100-8.metrics"
+
 // sample is one line of a page.
 type sample struct {
 	name   string

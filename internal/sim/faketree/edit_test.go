@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
@@ -56,52 +55,4 @@ func TestLoadEdits(t *testing.T) {
 	if _, err := faketree.Load(write("moved.txt", "#base\tmoved.txt\n")); err == nil {
 		t.Error("an edit of itself was loaded")
 	}
-}
-
-func TestMountedReadsOfWholeLines(t *testing.T) {
-	tree, fs := mount(t, "#lines\t/sys/custat\n/sys/custat\taaaa\\nbbbb\\ncc\\n\n")
-	fd, err := syscall.Open(fs.Path("custat"), syscall.O_RDONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer syscall.Close(fd)
-	var got []string
-	for _, size := range []int{7, 4, 9, 9} {
-		buf := make([]byte, size)
-		n, err := syscall.Read(fd, buf)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, string(buf[:n]))
-	}
-	if d := cmp.Diff([]string{"aaaa\n", "", "bbbb\ncc\n", ""}, got); d != "" {
-		t.Error(d)
-	}
-	if b, err := fs.ReadBytes("custat", sysfs.Page); string(b) != "aaaa\nbbbb\ncc\n" || tree.Reads("custat") != 5 {
-		t.Errorf("%q, %v, %d reads", b, err, tree.Reads("custat"))
-	}
-}
-
-// Whatever an edit does, a tree comes out that can be written and parsed.
-func FuzzEdit(f *testing.F) {
-	files, _ := filepath.Glob("../../../fixtures/trees/variants/*.txt")
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
-	f.Add([]byte("#rename\t/sys/devices/card\t/sys/class/fpga/card0/x\n#unplug\t/sys/class/fpga/card0\n/sys/class/fpga/card0/a -> ../..\n#dir\t/sys/d\n"))
-	f.Add([]byte("#rename\t/sys/class/fpga/card0\t/sys/devices/card/loop\n/sys/devices/card/loop/loop/state\tx\n#remove\t/sys\n#block\t/sys\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		tree, err := faketree.Parse("card.txt", []byte(card))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if tree.Edit("fuzz", data) != nil {
-			return
-		}
-		survives(t, tree)
-	})
 }

@@ -73,28 +73,6 @@ func TestMergeAllTrees(t *testing.T) {
 	}
 }
 
-func TestMergeKeepsTheFirst(t *testing.T) {
-	node := treetest.Load(t, "intel-n3000-dfl")
-	if err := node.Merge(treetest.Load(t, "intel-pac-a10-dfl")); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{
-		"/sys/bus/platform/devices/dfl-port.0/afu_id":            "9aeffe5f84570612c000c9660d824272\n",
-		"/sys/bus/platform/devices/dfl-port.1/afu_id":            "d8424dc4a4a3c413f89e433683f9040b\n",
-		"/sys/bus/pci/devices/0000:1b:00.0/device":               "0x0b30\n",
-		"/sys/bus/pci/devices/0000:3b:00.0/device":               "0x09c4\n",
-		"/sys/bus/event_source/devices/dfl_fme1/type":            "24\n", // of dfl-fme.1
-		"/sys/bus/platform/devices/dfl-fme.1/dev":                "245:0\n",
-		"/sys/class/hwmon/hwmon2/name":                           "dfl_fme_thermal\n",
-		"/sys/bus/platform/devices/dfl-fme.1/hwmon/hwmon3/name":  "dfl_fme_power\n",
-		"/sys/bus/platform/devices/dfl-fme.0/bitstream_metadata": "0x1910174\n",
-	} {
-		if got, _ := node.Get(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
-}
-
 func TestMergeShiftsBuses(t *testing.T) {
 	node := treetest.Load(t, "intel-n3000-dfl")
 	if err := node.Merge(treetest.Load(t, "intel-n3000-dfl")); err != nil {
@@ -109,17 +87,6 @@ func TestMergeShiftsBuses(t *testing.T) {
 	}
 	if got := node.Names("/sys/bus/spi/devices"); !slices.Equal(got, []string{"spi0.0", "spi4.0"}) {
 		t.Errorf("chips %q", got)
-	}
-}
-
-func TestMergeKeepsBlocks(t *testing.T) {
-	node := treetest.Load(t, "intel-n3000-dfl")
-	if err := node.Merge(treetest.Load(t, "variants/n3000-reconfiguration-blocks")); err != nil {
-		t.Fatal(err)
-	}
-	port, _ := node.Real("/sys/bus/platform/devices/dfl-port.1")
-	if got := node.Blocked(); len(got) != 2 || got[1] != port {
-		t.Errorf("blocked are %q, want %s and the errors of the FME", got, port)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
@@ -132,42 +131,6 @@ func TestMountedReadsBlock(t *testing.T) {
 	}
 }
 
-// A mounted tree that adopts another shows it at once, and releases the reads
-// that the other does not block.
-func TestMountedTreeAdopts(t *testing.T) {
-	tree, fs := mount(t, card+"#block\t/sys/devices/card/state\n")
-	got := make(chan string)
-	go func() {
-		s, _ := fs.Read("devices/card/state")
-		got <- s
-	}()
-	for tree.Reads("devices/card/state") == 0 {
-		if _, err := fs.Read("devices/card/temp"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	next := tree.Clone()
-	next.Unblock("/sys/devices")
-	next.Block("devices/card/temp")
-	next.Set("devices/card/state", "write\n")
-	next.Remove("devices/card/key")
-	next.Set("devices/card/more/id", "1\n")
-	next.Link("devices/card/cancel", "state")
-	tree.Adopt(next)
-	if s := <-got; s != "write" {
-		t.Errorf("read %q", s)
-	}
-	if d := cmp.Diff(string(next.Bytes()), string(tree.Bytes())); d != "" {
-		t.Error(d)
-	}
-	if s, err := fs.Read("devices/card/cancel"); s != "write" {
-		t.Errorf("read %q, %v through a link that was a file", s, err)
-	}
-	if got := tree.Blocked(); !slices.Equal(got, []string{"/sys/devices/card/temp"}) {
-		t.Errorf("blocked are %q", got)
-	}
-}
-
 // Blocked reads end, and an open file does not prevent unmounting.
 func TestUnmount(t *testing.T) {
 	if !faketree.CanMount() {
@@ -212,21 +175,5 @@ func TestUnmount(t *testing.T) {
 	}
 	if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestMountedReadsArePages(t *testing.T) {
-	tree, fs := mount(t, card)
-	long := make([]byte, 3*sysfs.Page+17)
-	for i := range long {
-		long[i] = 'a' + byte(i%26)
-	}
-	tree.Set("devices/card/config", string(long))
-	got, err := fs.ReadBytes("devices/card/config", len(long)+1)
-	if err != nil || string(got) != string(long) {
-		t.Errorf("%d bytes of %d, %v", len(got), len(long), err)
-	}
-	if n := tree.Reads("devices/card/config"); n != 4 {
-		t.Errorf("%d reads, want one per page", n)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -42,26 +41,19 @@ func TestParse(t *testing.T) {
 
 func TestParseMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		"a\tb":                             `t:1: want an absolute path or a comment, found "a\tb"`,
-		"\n/sys/a":                         `t:2: want path<TAB>content or path -> target, found "/sys/a"`,
-		"/sys/../a\tb":                     `t:1: "/sys/../a" is no clean absolute path of at most 4095 bytes`,
-		"/\tb":                             `t:1: "/" is no clean absolute path of at most 4095 bytes`,
-		"/sys/a\t1\n/sys/a\t2":             `t:2: /sys/a stands on line 1 too`,
-		"/sys/a/b\t1\n/sys/a\t2":           `t:2: /sys/a is a directory by another line`,
-		"/sys/a\t1\n/sys/a/b\t2":           `t:2: /sys/a/b lies below /sys/a, which is no directory (line 1)`,
-		"/sys/a\t\\q":                      `t:1: unknown escape \q; want one of \n \t \r \0 \\ \xNN`,
-		"/sys/a\tx\\":                      `t:1: the content ends in a lone backslash`,
-		"/sys/a\t\\xz1":                    `t:1: want two hexadecimal digits after \x, found "z1"`,
-		"/sys/a\t\\x1":                     `t:1: unknown escape \x; want one of \n \t \r \0 \\ \xNN`,
-		"#err\tEWHAT\t/sys/a":              `t:1: "EWHAT" is no errno that attributes are known to answer`,
-		"#err\tEIO\t/sys/a\n/sys/a -> b":   `t:1: #err of /sys/a, which is no file`,
-		"#mode\t0999\t/sys/a\n/sys/a\t":    `t:1: "0999" is no mode from 0 to 0777 in octal`,
-		"#mode	0644	sys/a":                 `t:1: "sys/a" is no clean absolute path of at most 4095 bytes`,
-		"#mode\t0644":                      `t:1: want #mode<TAB>VALUE<TAB>PATH, found "#mode\t0644"`,
-		"#dir\t/sys/a\t2":                  `t:1: want #dir<TAB>PATH, found "#dir\t/sys/a\t2"`,
-		"/sys/" + strings.Repeat("a", 256): `t:1: want path<TAB>content or path -> target, found "/sys/` + strings.Repeat("a", 75) + `"`,
-		"/sys/a\t1\n#remove\t/sys/a":       `t:2: #remove stands only in an edit, whose first line is #base`,
-		"/sys/l -> ":                       `t:1: /sys/l: the target of a link has 1 to 4095 bytes and no NUL`,
+		"a\tb":                           `t:1: want an absolute path or a comment, found "a\tb"`,
+		"\n/sys/a":                       `t:2: want path<TAB>content or path -> target, found "/sys/a"`,
+		"/sys/../a\tb":                   `t:1: "/sys/../a" is no clean absolute path of at most 4095 bytes`,
+		"/sys/a\t1\n/sys/a\t2":           `t:2: /sys/a stands on line 1 too`,
+		"/sys/a/b\t1\n/sys/a\t2":         `t:2: /sys/a is a directory by another line`,
+		"/sys/a\t1\n/sys/a/b\t2":         `t:2: /sys/a/b lies below /sys/a, which is no directory (line 1)`,
+		"/sys/a\t\\q":                    `t:1: unknown escape \q; want one of \n \t \r \0 \\ \xNN`,
+		"/sys/a\t\\x1":                   `t:1: unknown escape \x; want one of \n \t \r \0 \\ \xNN`,
+		"#err\tEWHAT\t/sys/a":            `t:1: "EWHAT" is no errno that attributes are known to answer`,
+		"#err\tEIO\t/sys/a\n/sys/a -> b": `t:1: #err of /sys/a, which is no file`,
+		"#mode\t0999\t/sys/a\n/sys/a\t":  `t:1: "0999" is no mode from 0 to 0777 in octal`,
+		"#mode\t0644":                    `t:1: want #mode<TAB>VALUE<TAB>PATH, found "#mode\t0644"`,
+		"/sys/a\t1\n#remove\t/sys/a":     `t:2: #remove stands only in an edit, whose first line is #base`,
 	} {
 		_, err := faketree.Parse("t", []byte(text))
 		if err == nil || err.Error() != want {

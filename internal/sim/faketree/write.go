@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Write writes the tree to a directory: /sys/x as dir/sys/x, a regular file or
@@ -118,7 +120,7 @@ func (t *Tree) Bytes() []byte {
 			fmt.Fprintf(&body, "%s -> %s\n", name, e.target)
 		default:
 			if e.errno != 0 {
-				fmt.Fprintf(&head, "#err\t%s\t%s\n", errnoName(e.errno), name)
+				fmt.Fprintf(&head, "#err\t%s\t%s\n", unix.ErrnoName(e.errno), name)
 			}
 			if e.mode != 0o444 {
 				fmt.Fprintf(&head, "#mode\t%04o\t%s\n", e.mode, name)
