@@ -17,8 +17,7 @@ var (
 	amdArg      = Arg{Name: "card", Help: "AMD GPU by number, by (part of) the name of its tree, or by address; all"}
 	rasKinds    = []string{"corrected", "uncorrected", "deferred"}
 	hangEnds    = []string{"soft", "queue", "reset", "failed", "none"}
-	resetEnds   = []string{"ok", "failed"}
-	amdThrottle = []string{"power", "thermal", "prochot"}
+	amdThrottle = []string{"power", "thermal"}
 )
 
 // amdRing is the queue that hangs.
@@ -31,7 +30,7 @@ var amdFaults = []Fault{
 		Args: []Arg{{Name: "type", Help: strings.Join(rasKinds, ", ")}, amdArg},
 		Flags: []Flag{
 			{Name: "block", Help: "umc, gfx, sdma, … as in the files of ras", Default: "umc"},
-			{Name: "poison", Help: "the damaged data is marked: created; or a program has read it and the GPU must be reset: consumed"},
+			{Name: "poison", Help: "consumed: a program has read the damaged data and the GPU must be reset"},
 			countFlag, logFlag,
 		},
 	},
@@ -44,7 +43,7 @@ var amdFaults = []Fault{
 	},
 	{
 		Name: "amd-reset", Help: "somebody has an AMD GPU reset; returns when that has ended", apply: onAMD(resetAMD), Args: []Arg{amdArg},
-		Flags: []Flag{{Name: "ends", Help: strings.Join(resetEnds, " or "), Default: "ok"}, {Name: "duration", Help: "how long it takes", Default: "2s"}},
+		Flags: []Flag{{Name: "duration", Help: "how long it takes", Default: "2s"}},
 	},
 	{
 		Name: "amd-throttle", Help: "an AMD GPU reduces its clocks; returns when it no longer does", apply: onAMD(throttleAMD),
@@ -185,7 +184,7 @@ func countRAS(c amdCard, in input) error {
 	if err != nil {
 		return err
 	}
-	if _, err := in.one("poison", []string{"", "created", "consumed"}); err != nil {
+	if _, err := in.one("poison", []string{"", "consumed"}); err != nil {
 		return err
 	}
 	block := in["block"]
@@ -211,10 +210,7 @@ func countRAS(c amdCard, in input) error {
 		c.s.log("amdgpu %s: {%d}socket: 0, die: 0, %d new %s hardware errors detected in %s block", c.at, id, n, words, block)
 		c.s.log("amdgpu %s: {%d}socket: 0, die: 0, %d %s hardware errors detected in total in %s block", c.at, id, n, words, block)
 	}
-	switch in["poison"] {
-	case "created":
-		c.print("Poison is created")
-	case "consumed":
+	if in["poison"] != "" {
 		c.print("GPU reset for %s RAS poison consumption is issued!", block)
 	}
 	return nil
@@ -259,13 +255,9 @@ func hangQueue(c amdCard, in input) error {
 }
 
 func resetAMD(c amdCard, in input) error {
-	ends, err := in.one("ends", resetEnds)
-	if err != nil {
-		return err
-	}
 	takes, err := in.duration("duration")
 	if err == nil {
-		c.reset(takes, ends == 0)
+		c.reset(takes, true)
 	}
 	return err
 }
@@ -321,7 +313,7 @@ func throttleAMD(c amdCard, in input) error {
 	}
 	if c.version() == "1.3" {
 		// Flags of the moment, which this version does not count.
-		bit := []uint64{0, 36, 47}[reason]
+		bit := []uint64{0, 36}[reason]
 		if err := c.table("indep_throttle_status", 0, func(uint64) uint64 { return 1 << bit }); err != nil {
 			return err
 		}
@@ -333,11 +325,11 @@ func throttleAMD(c amdCard, in input) error {
 		})
 		return nil
 	}
-	counter := []string{"ppt_residency_acc", "socket_thm_residency_acc", "prochot_residency_acc"}[reason]
+	counter := []string{"ppt_residency_acc", "socket_thm_residency_acc"}[reason]
 	if err := c.table(counter, 0, func(was uint64) uint64 { return was }); err != nil {
 		return err
 	}
-	c.print("WARN: GPU is throttled, expect performance decrease. %s.", []string{"PPT", "SOC", "Prochot"}[reason])
+	c.print("WARN: GPU is throttled, expect performance decrease. %s.", []string{"PPT", "SOC"}[reason])
 	const samples = 1000 // of the firmware, in a second
 	for range lasts / time.Second {
 		c.then(time.Second, func(c amdCard) {

@@ -32,8 +32,8 @@ var eventFaults = []Fault{
 	},
 	{Name: "lost", Help: "the GPU fell off the bus: every call on it returns GPU_IS_LOST", apply: injectLost, Args: []Arg{deviceArg}, Flags: []Flag{logFlag, {Name: "uuid", Help: "/proc still shows its UUID, as for a GPU that has been initialized", Default: "true"}}},
 	{Name: "reset-required", Help: "every call on the GPU returns RESET_REQUIRED", apply: flagOn("reset_required", "1"), Args: []Arg{deviceArg}},
-	{Name: "gone", Help: "the GPU is no longer enumerated", apply: injectGone("1", 1), Args: []Arg{deviceArg}},
-	{Name: "return", Help: "a removed GPU is enumerated again", apply: injectGone("", 2), Args: []Arg{deviceArg}},
+	{Name: "gone", Help: "the GPU is no longer enumerated", apply: injectGone(true), Args: []Arg{deviceArg}},
+	{Name: "return", Help: "a removed GPU is enumerated again", apply: injectGone(false), Args: []Arg{deviceArg}},
 	{
 		Name: "recovery-action", Help: "the driver's recovery action (field 230): none, reset, reboot, drain-p2p, drain-and-reset, recover-imex", apply: injectRecovery,
 		Args: []Arg{{Name: "action", Help: "name or number"}, deviceArg}, Flags: []Flag{logFlag},
@@ -136,19 +136,17 @@ func flagOn(key, value string) func(*State, input) error {
 	}
 }
 
-// injectGone also notifies the system event sets: the driver was unbound or
-// bound.
-func injectGone(value string, event uint64) func(*State, input) error {
+// injectGone unbinds the driver, or binds it again.
+func injectGone(gone bool) func(*State, input) error {
 	return func(s *State, in input) error {
 		return s.onGPUs(in, func(d device) error {
 			key := fmt.Sprintf("gpu.%d.gone", d.gpu)
-			if value == "" {
+			if gone {
+				s.Set(key, "1")
+			} else {
 				s.Delete(key)
 				s.Delete(fmt.Sprintf("gpu.%d.lost", d.gpu))
-			} else {
-				s.Set(key, value)
 			}
-			s.addEvent(-1, event, uint64(d.gpu), "", "")
 			return s.showDriver()
 		})
 	}
