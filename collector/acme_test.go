@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
-	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 // Acme is the vendor of the worked example in CONTRIBUTING.md, which quotes
@@ -81,7 +81,7 @@ func TestAcme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var source collector.Source = &acmeSource{sysfs.New(treetest.Mount(t, tree))}
+	var source collector.Source = &acmeSource{sysfs.New(simtest.MountTree(t, tree))}
 	round, err := source.Sample(t.Context())
 	if err == nil || len(round.Devices) != 3 {
 		t.Fatalf("%d devices, error %v; want 3 and the error of npu2", len(round.Devices), err)

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/accel-exporter/accel-exporter/internal/golden/rig"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
 )
 
 // sameRound compares rounds. Metrics are compared by pointer.
@@ -401,12 +401,12 @@ func TestSampleTimes(t *testing.T) {
 	sampled := time.Now()
 	got := trip(sampled)
 	for _, by := range []time.Duration{5 * time.Hour, -5 * time.Hour} {
-		now := rig.SetClock(time.Now(), by)
+		now := golden.SetClock(time.Now(), by)
 		if age := now.Sub(got); !got.Equal(sampled.Round(0)) || age < 0 || age > time.Hour || ClockSet(got, now).Round(time.Second) != by {
 			t.Errorf("by %v: %v, of %v, is %v old", by, got, sampled, age)
 		}
 		// A sample from before the clock was set.
-		if age := time.Since(trip(rig.SetClock(time.Now(), by))); age < 0 || age > time.Hour {
+		if age := time.Since(trip(golden.SetClock(time.Now(), by))); age < 0 || age > time.Hour {
 			t.Errorf("by %v: a sample from before is %v old", by, age)
 		}
 	}

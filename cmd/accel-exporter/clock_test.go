@@ -17,7 +17,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
-	"github.com/accel-exporter/accel-exporter/internal/golden/rig"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/judge/attention"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
@@ -45,7 +45,7 @@ func TestClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{5 * time.Hour, -5 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			var set atomic.Int64
-			now := func() time.Time { return rig.SetClock(time.Now(), time.Duration(set.Load())) }
+			now := func() time.Time { return golden.SetClock(time.Now(), time.Duration(set.Load())) }
 			allocs := &podmap.Map{State: podmap.StateFresh, Time: now(), Confirmed: now(), AllocatableTime: now(), Pods: 1, Allocations: []podmap.Allocation{{
 				Pod: podmap.Pod{Namespace: "team", Name: "job"}, Containers: []string{"main"}, Resource: "nvidia.com/gpu", DeviceID: "GPU-a",
 				Ref: podmap.ParseID("GPU-a"), Since: now(), After: now().Add(-time.Second), Listed: now(),

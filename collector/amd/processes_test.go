@@ -10,7 +10,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/amd"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
-	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 // hold lets a process have a DRM file of a GPU open.
@@ -23,7 +23,7 @@ func hold(tree *faketree.Tree, pid, fd int, node, gpu string, client int, more s
 
 // host is a node whose processes may be traced.
 func host(t *testing.T, name string) *faketree.Tree {
-	tree := treetest.Load(t, name)
+	tree := simtest.LoadTree(t, name)
 	tree.Link("/proc/1/ns/pid", "pid:[4026531836]")
 	tree.Mkdir("/proc/1/fd")
 	return tree

@@ -14,7 +14,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
-	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
 	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
@@ -22,9 +21,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t *testing.T, tree *faketree.Tree) *amd.Source {
 	t.Helper()
-	show := treetest.Write
+	show := simtest.WriteTree
 	if faketree.CanMount() {
-		show = treetest.Mount
+		show = simtest.MountTree
 	}
 	sys := show(t, tree)
 	s := amd.New(sysfs.New(sys), sysfs.New(filepath.Join(filepath.Dir(sys), "proc")))
@@ -52,7 +51,7 @@ func TestGolden(t *testing.T) {
 	for _, name := range []string{"mi300x", "variants/mi300x-cpx", "mi210", "radeon"} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			var b strings.Builder
-			for _, d := range sample(t, open(t, treetest.Load(t, name))) {
+			for _, d := range sample(t, open(t, simtest.LoadTree(t, name))) {
 				fmt.Fprintf(&b, "device %s parent=%q vendor=%q model=%q pci=%s kube=%v down=%q\n", d.ID, d.Parent, d.Vendor, d.Model, d.PCI, d.KubeIDs, d.Down)
 				for _, r := range d.Readings {
 					fmt.Fprintln(&b, r.Metric.Name, r.Labels, r.Value)
@@ -70,7 +69,7 @@ func TestOpens(t *testing.T) {
 		t.Skip("needs a mounted tree")
 	}
 	for _, name := range []string{"mi300x", "mi210", "radeon"} {
-		tree := treetest.Load(t, name)
+		tree := simtest.LoadTree(t, name)
 		s := open(t, tree)
 		sample(t, s)
 		if v := tree.Violations(); len(v) > 0 {
@@ -83,7 +82,7 @@ func TestOpens(t *testing.T) {
 // down.
 func TestSleep(t *testing.T) {
 	const dir = "bus/pci/devices/0000:63:00.0/"
-	tree := treetest.Load(t, "radeon")
+	tree := simtest.LoadTree(t, "radeon")
 	tree.Set(dir+"power/runtime_status", "suspended\n")
 	waking := []string{"gpu_metrics", "gpu_busy_percent", "pp_dpm_sclk", "pp_dpm_mclk", "max_link_speed", "pcie_replay_count", "hwmon/hwmon4/temp1_input", "hwmon/hwmon4/power1_cap", "hwmon/hwmon4/temp1_crit"}
 	s := open(t, tree)
@@ -106,7 +105,7 @@ func TestIdleIsLeftAlone(t *testing.T) {
 	if !faketree.CanMount() {
 		t.Skip("needs a mounted tree")
 	}
-	tree := treetest.Load(t, "radeon")
+	tree := simtest.LoadTree(t, "radeon")
 	s := open(t, tree)
 	for range 3 {
 		if d := sample(t, s); len(d) != 1 || d[0].Down != "" {
@@ -121,7 +120,7 @@ func TestIdleIsLeftAlone(t *testing.T) {
 // TestThrottle: residencies become time, whether or not a counter of 32 bits wraps.
 func TestThrottle(t *testing.T) {
 	const file = "/sys/bus/pci/devices/0000:05:00.0/gpu_metrics"
-	tree := treetest.Load(t, "mi300x")
+	tree := simtest.LoadTree(t, "mi300x")
 	edit := func(samples, throttled uint32) {
 		text := fmt.Sprintf("#metrics\t1.8 average_gfx_activity=1 accumulation_counter=%d ppt_residency_acc=%d prochot_residency_acc=5\t%s\n", samples, throttled, file)
 		if err := tree.Edit("edit", []byte(text)); err != nil {
@@ -149,7 +148,7 @@ func TestThrottle(t *testing.T) {
 // TestUnknownVersion: an unknown version is counted once, and single attributes are
 // read instead.
 func TestUnknownVersion(t *testing.T) {
-	tree := treetest.Load(t, "mi210")
+	tree := simtest.LoadTree(t, "mi210")
 	tree.Set("bus/pci/devices/0000:c1:00.0/gpu_metrics", "\x78\x00\x01\x63"+strings.Repeat("\x01", 116))
 	s := open(t, tree)
 	d := sample(t, s)[0]
@@ -173,7 +172,7 @@ func TestFailing(t *testing.T) {
 		t.Skip("needs a mounted tree")
 	}
 	const dir = "bus/pci/devices/0000:05:00.0/"
-	tree := treetest.Load(t, "mi300x")
+	tree := simtest.LoadTree(t, "mi300x")
 	s := open(t, tree)
 	sample(t, s)
 	tree.SetErr(dir+"gpu_metrics", syscall.EBUSY)

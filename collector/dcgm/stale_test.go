@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/golden/rig"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
 )
 
 // gpuRecord is a temperature that the host engine read at a time.
@@ -99,7 +99,7 @@ func TestClockIsSet(t *testing.T) {
 			{30 * time.Second, 3 * time.Second, by, by, collector.ReasonStuck},
 			{31 * time.Second, 31 * time.Second, by, by, ""},
 		} {
-			now := rig.SetClock(start.Add(c.after), c.set)
+			now := golden.SetClock(start.Add(c.after), c.set)
 			e.clock(now)
 			d.answered = now
 			clear(e.taken)

@@ -13,13 +13,12 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
-	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
 	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 // load returns a tree of fixtures/trees, or of testdata/trees, where the cards are
 // that have no fixture.
-var load = treetest.Load
+var load = simtest.LoadTree
 
 // trees are one for each kind of card.
 var trees = []string{
@@ -30,13 +29,13 @@ var trees = []string{
 // as they are in a kernel. The test is skipped where that cannot be.
 func mounted(tb testing.TB, tree *faketree.Tree) sysfs.FS {
 	tb.Helper()
-	return sysfs.New(treetest.Mount(tb, tree))
+	return sysfs.New(simtest.MountTree(tb, tree))
 }
 
 // written shows a tree as files in a directory.
 func written(tb testing.TB, tree *faketree.Tree) sysfs.FS {
 	tb.Helper()
-	return sysfs.New(treetest.Write(tb, tree))
+	return sysfs.New(simtest.WriteTree(tb, tree))
 }
 
 // quiet are options with no polling between two rounds and every due file read

@@ -10,7 +10,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/golden/rig"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
 )
 
 // client returns a process of d with its readings.
@@ -94,7 +94,7 @@ func TestUtilizationAfterClockSet(t *testing.T) {
 		g, start, c := new(busyGPU), time.Now(), clients{list: []collector.Client{{PID: 1}}}
 		for i := range 20 {
 			if g.now = start.Add(time.Duration(i) * time.Second); i >= 10 {
-				g.now = rig.SetClock(g.now, by)
+				g.now = golden.SetClock(g.now, by)
 			}
 			c.readUtilization(&a, g, g.now)
 			d := collector.Device{Clients: c.clients(g.now)}

@@ -16,26 +16,25 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/pcie"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
-	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
 	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // load returns a tree of testdata/trees, or of fixtures/trees.
-var load = treetest.Load
+var load = simtest.LoadTree
 
 // mount shows a tree as the kernel would, where this machine can, and returns
 // the directory of its sys and proc.
 func mount(tb testing.TB, tree *faketree.Tree) string {
 	tb.Helper()
-	return filepath.Dir(treetest.Mount(tb, tree))
+	return filepath.Dir(simtest.MountTree(tb, tree))
 }
 
 // write puts a tree into a directory.
 func write(tb testing.TB, tree *faketree.Tree) string {
 	tb.Helper()
-	return filepath.Dir(treetest.Write(tb, tree))
+	return filepath.Dir(simtest.WriteTree(tb, tree))
 }
 
 func open(tb testing.TB, dir string, o pcie.Options) *pcie.Source {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
-	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,7 +26,7 @@ func written(t *testing.T, text string) sysfs.FS {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sysfs.New(treetest.Write(t, tree))
+	return sysfs.New(simtest.WriteTree(t, tree))
 }
 
 func TestRead(t *testing.T) {
@@ -117,7 +117,7 @@ func TestMounted(t *testing.T) {
 	}
 	tree.Set("page", strings.Repeat("x", sysfs.Page))
 	tree.Set("pages", strings.Repeat("x", 2*sysfs.Page+1))
-	f := sysfs.New(treetest.Mount(t, tree))
+	f := sysfs.New(simtest.MountTree(t, tree))
 	for _, errno := range []syscall.Errno{
 		syscall.EBUSY, syscall.ENODATA, syscall.EIO, syscall.ENODEV, syscall.ENOENT, syscall.EAGAIN, syscall.EOPNOTSUPP, syscall.EPERM, syscall.ETIMEDOUT,
 	} {
@@ -168,7 +168,7 @@ func TestMounted(t *testing.T) {
 func TestDeviceGoesWhileOpen(t *testing.T) {
 	tree := faketree.New()
 	tree.Set("devices/card/id", "1\n")
-	f := sysfs.New(treetest.Mount(t, tree))
+	f := sysfs.New(simtest.MountTree(t, tree))
 	release := tree.Block("devices/card")
 	got := make(chan error, 1)
 	go func() {

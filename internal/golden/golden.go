@@ -1,5 +1,6 @@
 // Package golden compares the results of tests with golden files. It defines the
-// flag -update of every test that imports it.
+// flag -update of every test that imports it, and has the parts of a server that tests
+// need in memory.
 package golden
 
 import (

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/golden/rig"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/trace"
 	"github.com/accel-exporter/accel-exporter/internal/trace/otlptest"
@@ -31,7 +31,7 @@ const patience = 3 * time.Minute
 type rigged struct {
 	t        *testing.T
 	follower *trace.Follower
-	log      *rig.Buffer
+	log      *golden.Buffer
 	stop     func()
 
 	mu       sync.Mutex
@@ -46,7 +46,7 @@ type rigged struct {
 // follow starts a Follower.
 func follow(t *testing.T, o trace.Options) *rigged {
 	t.Helper()
-	g := &rigged{t: t, log: &rig.Buffer{}, next: make(chan struct{}), history: &allocation.History{}, identity: map[string]trace.Identity{}}
+	g := &rigged{t: t, log: &golden.Buffer{}, next: make(chan struct{}), history: &allocation.History{}, identity: map[string]trace.Identity{}}
 	o.Version, o.Host, o.Node, o.Log = "1.2.3", "host-1", "node-1", slog.New(slog.NewTextHandler(g.log, nil))
 	o.Delay, o.Retry, o.Drain = time.Millisecond, time.Millisecond, cmp.Or(o.Drain, time.Millisecond)
 	sender, err := trace.NewSender(o)

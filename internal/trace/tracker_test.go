@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/golden/rig"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/trace"
 	"github.com/accel-exporter/accel-exporter/podmap"
@@ -268,7 +268,7 @@ func TestClockIsSet(t *testing.T) {
 		began := time.Now()
 		r.spans = r.tracker.Update(&allocation.History{Time: began, Complete: true, Records: []allocation.Record{record("a", "GPU-1", 10, found, func(l *allocation.Record) { l.Since = began })}}, nil)
 		for _, after := range []time.Duration{10 * time.Second, 30 * time.Second} {
-			now := rig.SetClock(began.Add(after), by)
+			now := golden.SetClock(began.Add(after), by)
 			r.spans = append(r.spans, r.tracker.Update(&allocation.History{Time: now, Complete: true}, nil)...)
 		}
 		last := r.spans[len(r.spans)-1]

@@ -23,7 +23,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accel-exporter/accel-exporter/internal/golden/rig"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
@@ -39,7 +39,7 @@ type object = map[string]any
 type api struct {
 	t       *testing.T
 	server  *httptest.Server
-	pipes   *rig.Pipes
+	pipes   *golden.Pipes
 	dir     string
 	mu      sync.Mutex
 	version int
@@ -70,7 +70,7 @@ func subtest(t *testing.T, name string, test func(*testing.T, *api)) {
 
 func serve(t *testing.T) *api {
 	a := &api{
-		t: t, pipes: rig.NewPipes(), dir: t.TempDir(), version: 100, tokens: map[string]bool{},
+		t: t, pipes: golden.NewPipes(), dir: t.TempDir(), version: 100, tokens: map[string]bool{},
 		objects: map[string]object{}, watches: map[chan string]string{},
 	}
 	a.server = httptest.NewUnstartedServer(a)

@@ -21,7 +21,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	memory "github.com/accel-exporter/accel-exporter/internal/golden/rig"
+	memory "github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
-	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 // contents returns the content of all files, whatever their names.
@@ -33,7 +33,7 @@ func TestMergeAllTrees(t *testing.T) {
 		"intel-n3000-dfl", "intel-n6001-ofs", "xilinx-u250-xrt", "zynqmp-fpga-manager", "intel-pac-a10-dfl", "aws-f2",
 		"intel-n3000-dfl", "xilinx-u250-xrt", "intel-pac-a10-dfl",
 	} {
-		tree := treetest.Load(t, name)
+		tree := simtest.LoadTree(t, name)
 		if err := node.Merge(tree); err != nil {
 			t.Fatal(err)
 		}
@@ -74,8 +74,8 @@ func TestMergeAllTrees(t *testing.T) {
 }
 
 func TestMergeShiftsBuses(t *testing.T) {
-	node := treetest.Load(t, "intel-n3000-dfl")
-	if err := node.Merge(treetest.Load(t, "intel-n3000-dfl")); err != nil {
+	node := simtest.LoadTree(t, "intel-n3000-dfl")
+	if err := node.Merge(simtest.LoadTree(t, "intel-n3000-dfl")); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
@@ -91,9 +91,9 @@ func TestMergeShiftsBuses(t *testing.T) {
 }
 
 func TestMergeRefuses(t *testing.T) {
-	node := treetest.Load(t, "zynqmp-fpga-manager")
+	node := simtest.LoadTree(t, "zynqmp-fpga-manager")
 	before := node.Bytes()
-	err := node.Merge(treetest.Load(t, "zynqmp-fpga-manager"))
+	err := node.Merge(simtest.LoadTree(t, "zynqmp-fpga-manager"))
 	if err == nil || !strings.Contains(err.Error(), "both trees have bus/platform/devices/ffa50000.ams, ") {
 		t.Errorf("two Zynqs: %v", err)
 	}
@@ -108,7 +108,7 @@ func TestMergeRefuses(t *testing.T) {
 }
 
 func TestRestore(t *testing.T) {
-	pristine := treetest.Load(t, "intel-n3000-dfl")
+	pristine := simtest.LoadTree(t, "intel-n3000-dfl")
 	tree := pristine.Clone()
 	card := "/sys/bus/pci/devices/0000:1b:00.0"
 	device, _ := tree.Real(card)

@@ -8,10 +8,9 @@ import (
 	"syscall"
 	"testing"
 
-
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
-	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 const card = `#err	EBUSY	/sys/devices/card/afu_id
@@ -31,7 +30,7 @@ func mount(t *testing.T, text string) (*faketree.Tree, sysfs.FS) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tree, sysfs.New(treetest.Mount(t, tree))
+	return tree, sysfs.New(simtest.MountTree(t, tree))
 }
 
 func TestMountedFilesFollowTheTree(t *testing.T) {

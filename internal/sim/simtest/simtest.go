@@ -1,7 +1,6 @@
 // Package simtest runs tests against the simulated libraries, each in its own
 // process: a process loads one library of a name, and the loader uses its
-// environment. It is for the tests of packages two folders below the
-// repository's root.
+// environment. It also gives tests the trees of fixtures/trees.
 package simtest
 
 import (
@@ -22,7 +21,6 @@ import (
 )
 
 const (
-	fixtures = "../../fixtures"
 	// childVar has the name of the test that a process runs.
 	childVar = "ACCEL_SIM_TEST_CHILD"
 	// StateVar has the file with the state of the simulated machine.
@@ -79,7 +77,7 @@ func Run(t testing.TB, state string, env ...string) string {
 // the scenario.
 func Install(t testing.TB, path, scenario string, o sim.Options, faults ...[]string) *sim.Scenario {
 	t.Helper()
-	files := os.DirFS(fixtures)
+	files := os.DirFS(fixtures(t))
 	sc, err := sim.LoadScenario(files, scenario)
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +133,7 @@ func Libraries(t testing.TB, names ...string) string {
 	for _, name := range names {
 		err, known := made[name]
 		if !known {
-			err = build(name)
+			err = build(fixtures(t), name)
 			made[name] = err
 		}
 		if err != nil {
@@ -145,7 +143,7 @@ func Libraries(t testing.TB, names ...string) string {
 	return built
 }
 
-func build(name string) error {
+func build(fixtures, name string) error {
 	out, err := exec.Command("make", "-s", "-C", fixtures+"/"+name, "OUT="+built).CombinedOutput()
 	if err == nil && bytes.Contains(out, []byte("warning")) {
 		err = errors.New("warnings")

@@ -1,5 +1,4 @@
-// Package treetest gives tests a tree of fixtures/trees as /sys.
-package treetest
+package simtest
 
 import (
 	"os"
@@ -9,9 +8,9 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// Load returns a tree of the package's testdata/trees, or else of fixtures/trees,
+// LoadTree returns a tree of the package's testdata/trees, or else of fixtures/trees,
 // by its name without .txt.
-func Load(tb testing.TB, name string) *faketree.Tree {
+func LoadTree(tb testing.TB, name string) *faketree.Tree {
 	tb.Helper()
 	file := filepath.Join("testdata/trees", name+".txt")
 	if _, err := os.Stat(file); err != nil {
@@ -24,9 +23,9 @@ func Load(tb testing.TB, name string) *faketree.Tree {
 	return tree
 }
 
-// Mount mounts a tree until the test ends and returns the path of its /sys. The
+// MountTree mounts a tree until the test ends and returns the path of its /sys. The
 // test is skipped where trees cannot be mounted.
-func Mount(tb testing.TB, tree *faketree.Tree) (sys string) {
+func MountTree(tb testing.TB, tree *faketree.Tree) (sys string) {
 	tb.Helper()
 	if !faketree.CanMount() {
 		tb.Skip("mounting a tree needs root and /dev/fuse")
@@ -40,9 +39,9 @@ func Mount(tb testing.TB, tree *faketree.Tree) (sys string) {
 	return filepath.Join(dir, "sys")
 }
 
-// Write writes a tree to a directory of the test, as regular files and links,
+// WriteTree writes a tree to a directory of the test, as regular files and links,
 // and returns the path of its /sys.
-func Write(tb testing.TB, tree *faketree.Tree) (sys string) {
+func WriteTree(tb testing.TB, tree *faketree.Tree) (sys string) {
 	tb.Helper()
 	dir := tb.TempDir()
 	if err := tree.Write(dir); err != nil {

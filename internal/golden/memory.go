@@ -1,6 +1,4 @@
-// Package rig has the parts of a server that tests need in memory, so that they can
-// run in a synctest bubble: its listener and its log.
-package rig
+package golden
 
 import (
 	"bytes"
@@ -10,6 +8,9 @@ import (
 	"time"
 	"unsafe"
 )
+
+// The parts of a server that tests need in memory, so that they can run in a
+// synctest bubble: its listener and its log.
 
 var origin = time.Now()
 
