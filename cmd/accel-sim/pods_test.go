@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -86,46 +84,5 @@ func TestRunWithPods(t *testing.T) {
 	}
 	if n, err := pods(sim.KubeletSocket(state)); status.Code(err) != codes.Unavailable {
 		t.Errorf("the kubelet outlives the program: %d pods, %v", n, err)
-	}
-}
-
-// A kubelet for a program that was started in another way follows edits, and
-// ends when interrupted.
-func TestKubeletCommand(t *testing.T) {
-	state := filepath.Join(t.TempDir(), "state")
-	if err := do(state, "compile", "--scenario=mixed-node"); err != nil {
-		t.Fatal(err)
-	}
-	cmd := self(t, "accel-sim", "--state="+state, "kubelet")
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	socket, err := bufio.NewReader(stdout).ReadString('\n')
-	socket = strings.TrimSpace(socket)
-	if err != nil || socket != sim.KubeletSocket(state) {
-		t.Errorf("it prints %q, %v", socket, err)
-	}
-	if n, err := pods(socket); n != 6 || err != nil {
-		t.Errorf("%d pods, %v", n, err)
-	}
-	if err := do(state, "inject", "pod-end", "fec-0"); err != nil {
-		t.Error(err)
-	}
-	for began := time.Now(); ; time.Sleep(time.Millisecond) {
-		if n, err := pods(socket); n == 5 {
-			break
-		} else if time.Since(began) > 2*time.Minute {
-			t.Fatalf("%d pods, %v", n, err)
-		}
-	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Error(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("it ended with %v", err)
 	}
 }

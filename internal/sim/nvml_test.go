@@ -81,7 +81,6 @@ func TestThroughGoNVML(t *testing.T) {
 		program, scenario string
 		faults            [][]string
 	}{
-		{program: "events", scenario: "h100-8"},
 		{program: "faults", scenario: "h100-8"},
 		{program: "hang", scenario: "h100-8"},
 		{program: "counters", scenario: "h100-8"},

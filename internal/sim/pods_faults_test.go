@@ -1,9 +1,6 @@
 package sim
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -61,49 +58,6 @@ func TestPodFaults(t *testing.T) {
 	strike(t, state, "process-start 21001 3 --pod=training/llm-0")
 	strike(t, state, "clear all")
 	owners("cleared", map[int]string{21001: "training/llm-0 python3", 41001: "research/segment-0 python3", 71002: ""})
-}
-
-// A pod that is evicted after a Xid has it on each of its devices, by any id,
-// while it still runs.
-func TestPodDiesOfXid(t *testing.T) {
-	for pod, devices := range map[string][]device{
-		"llm-0": {{0, -1}, {1, -1}, {2, -1}}, "segment-0": {{4, 0}}, "probe-0": {{4, 3}}, "simulate-0": {{5, -1}},
-	} {
-		state, _ := installed(t, "h100-8")
-		before := stateOf(t, state)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() {
-			ended <- findFault("pod-evict").Play(ctx, state, map[string]string{"pod": pod, "xid": "79", "after": "1h"})
-		}()
-		s := before
-		for !s.Has("event.1") {
-			s = stateOf(t, state)
-		}
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", pod, err)
-		}
-		var want, got []string
-		for i, d := range devices {
-			rec, gi := fmt.Sprintf("gpu=%d type=8 data=79", d.gpu), ""
-			if d.mig >= 0 {
-				gi = fmt.Sprintf(" gi=%s ci=%s", attr(s.migRecord(d), "gi"), attr(s.migRecord(d), "ci"))
-			}
-			want, got = append(want, rec+gi), append(got, s.Get(fmt.Sprintf("event.%d", i+1)))
-		}
-		if diff := cmp.Diff(want, got); diff != "" || s.Has(fmt.Sprintf("event.%d", len(devices)+1)) {
-			t.Errorf("%s: the events (-want +got):\n%s", pod, diff)
-		}
-		if len(s.pids()) != len(before.pids()) || len(s.podsListed()) != len(before.podsListed()) {
-			t.Errorf("%s: it is gone before its time", pod)
-		}
-		strike(t, state, "pod-evict "+pod+" --xid=79")
-		s = stateOf(t, state)
-		if len(s.pids()) >= len(before.pids()) || len(s.podsListed()) != len(before.podsListed())-1 {
-			t.Errorf("%s: it is there after its time", pod)
-		}
-	}
 }
 
 func podDirs(t *testing.T, state string) (names []string) {

@@ -25,7 +25,6 @@ var programs = map[string]func(lib nvml.Interface, out map[string]any){
 	"name":      name,
 	"unguarded": unguarded,
 	"sweep":     sweep,
-	"events":    events,
 	"faults":    faults,
 	"hang":      hang,
 	"counters":  counters,
@@ -74,43 +73,6 @@ func name(lib nvml.Interface, out map[string]any) {
 func unguarded(lib nvml.Interface, out map[string]any) {
 	_, ret := handle(lib, 0).GetMarginTemperature()
 	out["ret"] = ret
-}
-
-func events(lib nvml.Interface, out map[string]any) {
-	d := handle(lib, 3)
-	set, ret := lib.EventSetCreate()
-	must(ret, "event set")
-	inject("xid", "13", "3")
-	supported, _ := d.GetSupportedEventTypes()
-	must(d.RegisterEvents(supported, set), "register")
-	mig, _ := lib.DeviceGetHandleByIndex(4)
-	must(mig.RegisterEvents(nvml.EventTypeXidCriticalError, set), "register")
-	if _, ret := set.Wait(0); ret != nvml.ERROR_TIMEOUT {
-		must(ret, "wait")
-	}
-	injected := make(chan struct{})
-	go func() {
-		defer close(injected)
-		inject("xid", "79", "all", "--count=200")
-		inject("xid", "94", "4/1")
-		inject("recovery-action", "reset", "3")
-		inject("lost", "3")
-	}()
-	counts := map[string]int{}
-	for {
-		e, ret := set.Wait(60000)
-		if ret != nvml.SUCCESS {
-			out["end"] = ret
-			break
-		}
-		i := 3 // by handle: a lost GPU has no index
-		if e.Device == mig {
-			i = 4
-		}
-		counts[fmt.Sprintf("gpu %d type %d data %d gi %d ci %d", i, e.EventType, e.EventData, int32(e.GpuInstanceId), int32(e.ComputeInstanceId))]++
-	}
-	out["counts"] = counts
-	<-injected
 }
 
 // faults applies to one GPU the faults that change a result.

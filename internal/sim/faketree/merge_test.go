@@ -73,23 +73,6 @@ func TestMergeAllTrees(t *testing.T) {
 	}
 }
 
-func TestMergeShiftsBuses(t *testing.T) {
-	node := simtest.LoadTree(t, "intel-n3000-dfl")
-	if err := node.Merge(simtest.LoadTree(t, "intel-n3000-dfl")); err != nil {
-		t.Fatal(err)
-	}
-	want := []string{
-		"0000:17:00.0", "0000:18:00.0", "0000:19:09.0", "0000:1b:00.0",
-		"0000:1c:00.0", "0000:1d:00.0", "0000:1e:09.0", "0000:20:00.0",
-	}
-	if d := cmp.Diff(want, node.Names("/sys/bus/pci/devices")); d != "" {
-		t.Error(d)
-	}
-	if got := node.Names("/sys/bus/spi/devices"); !slices.Equal(got, []string{"spi0.0", "spi4.0"}) {
-		t.Errorf("chips %q", got)
-	}
-}
-
 func TestMergeRefuses(t *testing.T) {
 	node := simtest.LoadTree(t, "zynqmp-fpga-manager")
 	before := node.Bytes()
