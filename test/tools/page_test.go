@@ -29,9 +29,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/status"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
-	"github.com/accel-exporter/accel-exporter/internal/sim/terminal"
+	"github.com/accel-exporter/accel-exporter/internal/status"
 	"github.com/accel-exporter/accel-exporter/podmap"
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
@@ -423,22 +422,22 @@ func TestPictures(t *testing.T) {
 func screen(t *testing.T, name string, width, height int, cmd *exec.Cmd, steps ...string) {
 	t.Helper()
 	cmd.Env = append(append(os.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8"), cmd.Env...)
-	console, err := terminal.Start(cmd, width, height)
+	term, err := startConsole(cmd, width, height)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer console.Kill()
+	defer term.kill()
 	for i, step := range steps {
 		if i%2 == 1 {
-			if err := console.Type(step); err != nil {
+			if _, err := term.master.WriteString(step); err != nil {
 				t.Fatal(err)
 			}
-		} else if text, err := console.Await(patience, regexp.MustCompile(step).MatchString); err != nil {
+		} else if text, err := term.await(patience, regexp.MustCompile(step).MatchString); err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, text)
 		}
 	}
 	file := filepath.Join(t.TempDir(), "screen.html")
-	write(t, file, console.HTML())
+	write(t, file, term.html())
 	v := open(t, "")
 	v.look(1600, 1200, "dark")
 	run(v, chromedp.Navigate("file://"+file))

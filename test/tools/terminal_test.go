@@ -1,6 +1,4 @@
-// Package terminal runs a program on a pseudo-terminal and emulates its screen, for
-// tests and pictures.
-package terminal
+package tools
 
 import (
 	"fmt"
@@ -17,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Terminal is a screen with a keyboard.
-type Terminal struct {
+// console is a program on a pseudo-terminal whose screen is emulated.
+type console struct {
 	master *os.File
 	cmd    *exec.Cmd
 	screen vt.MockTerm
@@ -29,8 +27,8 @@ type Terminal struct {
 	err    error // of the program
 }
 
-// Start starts a program on a terminal of a size.
-func Start(cmd *exec.Cmd, width, height int) (*Terminal, error) {
+// startConsole starts a program on a terminal of a size.
+func startConsole(cmd *exec.Cmd, width, height int) (*console, error) {
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, err
@@ -48,9 +46,9 @@ func Start(cmd *exec.Cmd, width, height int) (*Terminal, error) {
 		return nil, err
 	}
 	defer slave.Close()
-	t := &Terminal{master: master, cmd: cmd, screen: vt.NewMockTerm(vt.MockOptSize{X: vt.Col(width), Y: vt.Row(height)})}
+	t := &console{master: master, cmd: cmd, screen: vt.NewMockTerm(vt.MockOptSize{X: vt.Col(width), Y: vt.Row(height)})}
 	t.change = sync.NewCond(&t.mu)
-	if err := t.Resize(width, height); err != nil {
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(height), Col: uint16(width)}); err != nil {
 		return nil, err
 	}
 	if err := t.screen.Start(); err != nil {
@@ -66,7 +64,7 @@ func Start(cmd *exec.Cmd, width, height int) (*Terminal, error) {
 }
 
 // follow shows what the program writes until it ends.
-func (t *Terminal) follow() {
+func (t *console) follow() {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := t.master.Read(buf)
@@ -87,23 +85,9 @@ func (t *Terminal) follow() {
 	}
 }
 
-// Resize changes the size.
-func (t *Terminal) Resize(width, height int) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.screen.SetSize(vt.Coord{X: vt.Col(width), Y: vt.Row(height)})
-	return unix.IoctlSetWinsize(int(t.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(height), Col: uint16(width)})
-}
-
-// Type presses keys: characters, and their sequences such as "\x1b[B".
-func (t *Terminal) Type(keys string) error {
-	_, err := t.master.WriteString(keys)
-	return err
-}
-
-// Await waits until the screen is as wanted, and returns it. It also returns when the
+// await waits until the screen is as wanted, and returns it. It also returns when the
 // program ends or patience is over, with an error.
-func (t *Terminal) Await(patience time.Duration, wanted func(text string) bool) (string, error) {
+func (t *console) await(patience time.Duration, wanted func(text string) bool) (string, error) {
 	late := false
 	timer := time.AfterFunc(patience, func() {
 		t.mu.Lock()
@@ -128,44 +112,26 @@ func (t *Terminal) Await(patience time.Duration, wanted func(text string) bool) 
 	}
 }
 
-// End waits until the program ends, and returns its error.
-func (t *Terminal) End(patience time.Duration) error {
-	_, _ = t.Await(patience, func(string) bool { return t.ended })
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.ended {
-		return fmt.Errorf("the program runs after %s", patience)
-	}
-	return t.err
-}
-
-// Kill ends the program.
-func (t *Terminal) Kill() {
+// kill ends the program.
+func (t *console) kill() {
 	_ = t.cmd.Process.Kill() // it may have ended
-	_ = t.End(time.Minute)
+	_, _ = t.await(time.Minute, func(string) bool { return t.ended })
 }
 
-// Title is the title that the program gave the window.
-func (t *Terminal) Title() string { return t.screen.GetTitle() }
-
-// text returns the screen. A line that begins in reverse video has ">" before it,
-// others a blank.
-func (t *Terminal) text() string {
+// text returns the screen.
+func (t *console) text() string {
 	var b strings.Builder
 	for _, row := range t.cells() {
-		line := " "
-		if row[0].S.Attr()&vt.Reverse != 0 {
-			line = ">"
-		}
+		line := ""
 		for _, c := range row {
-			line += content(c)
+			line += cellText(c)
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return b.String()
 }
 
-func (t *Terminal) cells() (rows [][]vt.Cell) {
+func (t *console) cells() (rows [][]vt.Cell) {
 	size, _ := t.screen.WindowSize()
 	for y := range size.Height {
 		row := make([]vt.Cell, size.Width)
@@ -177,25 +143,11 @@ func (t *Terminal) cells() (rows [][]vt.Cell) {
 	return rows
 }
 
-func content(c vt.Cell) string {
+func cellText(c vt.Cell) string {
 	if c.C == "" {
 		return " "
 	}
 	return c.C
-}
-
-// Colored reports whether a cell has a colour of its own.
-func (t *Terminal) Colored() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, row := range t.cells() {
-		for _, c := range row {
-			if paint(c.S.Fg()) != "" {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // paint is the colour of a picture for one of the palette, "" for the default one.
@@ -203,8 +155,8 @@ func paint(c color.Color) string {
 	return map[color.Color]string{color.PaletteColor(1): "#ff7b72", color.PaletteColor(2): "#56d364", color.PaletteColor(3): "#e3b341"}[c]
 }
 
-// HTML returns a document with the screen on a dark ground.
-func (t *Terminal) HTML() string {
+// html returns a document with the screen on a dark ground.
+func (t *console) html() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var b strings.Builder
@@ -222,7 +174,7 @@ func (t *Terminal) HTML() string {
 			case paint(c.S.Fg()) != "":
 				open, end = `<span style="color:`+paint(c.S.Fg())+`">`, "</span>"
 			}
-			b.WriteString(open + html.EscapeString(content(c)) + end)
+			b.WriteString(open + html.EscapeString(cellText(c)) + end)
 		}
 		b.WriteString("\n")
 	}
