@@ -28,7 +28,7 @@ type record struct {
 	Vendor string `json:"vendor" yaml:"vendor"`
 	Model  string `json:"model" yaml:"model"`
 	PCI    string `json:"pci_address,omitempty" yaml:"pci_address"`
-	// PCIID has vendor, device, and those of the subsystem.
+	// PCIID has the ids of vendor, device, subsystem vendor and subsystem.
 	PCIID   string   `json:"pci_id,omitempty" yaml:"pci_id"`
 	KubeIDs []string `json:"kube_ids,omitempty" yaml:"kube_ids"`
 	// Info has the labels of accel_device_info that are not empty.

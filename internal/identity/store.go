@@ -99,7 +99,7 @@ func (s *Store) unchanged(e *entry) bool {
 
 const devicesDir = "bus/pci/devices/"
 
-// pciID returns the ids of a PCI function with those of its subsystem, "" where
+// pciID returns the ids of a PCI function and its subsystem, "" where
 // there is none.
 func (s *Store) pciID(address string) string {
 	ids := make([]string, 0, 4)
@@ -117,7 +117,7 @@ func (s *Store) pciID(address string) string {
 // written. A device that does not answer stays until its place has another one.
 func (s *Store) Note(snap *collector.Snapshot) bool {
 	ids, places := map[string]bool{}, map[string]bool{}
-	last := map[string]time.Time{} // answer of those that are down
+	last := map[string]time.Time{} // latest answer of devices that are down
 	var next []entry
 	changed := false
 	for i := range snap.Devices {

@@ -18,7 +18,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// Kind is what is known of a process.
+// Kind is the kind of a process's owner.
 type Kind uint8
 
 // The kinds of processes.

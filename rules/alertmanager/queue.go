@@ -90,7 +90,7 @@ func (q *queue) done(items ...*item) {
 type bounds struct {
 	count int // alerts
 	size  int // bytes; a larger first alert is sent anyway
-	// alone reports alerts that are sent in a batch of their own.
+	// alone reports alerts that are sent in a separate batch.
 	alone func(*item) bool
 }
 
