@@ -11,8 +11,7 @@ import (
 // sample.
 type use struct {
 	// known: the values that show all work are present. For a GPU these are
-	// the values of its compute engine, for an FPGA the runs of its units or the
-	// transactions of its fabric.
+	// the values of its compute engine, for an FPGA the runs of its units.
 	known bool
 	// peak is the largest share of time or cycles of any engine.
 	peak float64
@@ -52,7 +51,6 @@ const (
 	linkTransmit
 	linkReceive
 	executions
-	transactions
 	numberOfCounters
 )
 
@@ -126,10 +124,6 @@ func (c *counters) take(r *collector.Reading) {
 		c.add(linkReceive, r.Value)
 	case collector.FPGAExecutions:
 		c.add(executions, r.Value)
-	case collector.FPGATransactions:
-		if first(r) == "memory" { // reading a card's sensors is mmio
-			c.add(transactions, r.Value)
-		}
 	}
 }
 
@@ -141,7 +135,7 @@ func (c *counters) since(was *counters, seconds float64, u use) use {
 		}
 		grown := c.sum[i] - was.sum[i]
 		switch i {
-		case executions, transactions:
+		case executions:
 			// They restart when a bitstream is loaded, which is work too.
 			u.known = true
 			u.busy = u.busy || grown != 0
