@@ -52,7 +52,7 @@ type Allocation struct {
 }
 
 // Allocatable are the devices of one resource that the kubelet can allocate:
-// those that the device plugin reports as healthy, free or not. Devices of DRA
+// the ids that the device plugin reports as healthy, free or not. Devices of DRA
 // are not among them.
 type Allocatable struct {
 	Resource string   `json:"resource"`

@@ -25,7 +25,7 @@ const (
 )
 
 // driverSlot reads what NVIDIA's driver shows of one GPU, and checks its device
-// files or those of AMD's driver, on its own goroutine: the driver's procfs takes
+// files or the files of AMD's driver, on its own goroutine: the driver's procfs takes
 // locks that a failing GPU may hold.
 type driverSlot struct {
 	solo.Slot[driverView]

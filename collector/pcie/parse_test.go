@@ -128,7 +128,7 @@ func FuzzSpeed(f *testing.F) {
 	})
 }
 
-// FuzzID: a PCI id is one that the kernel would print, and within its bits.
+// FuzzID: a PCI id has the form that the kernel prints, and within its bits.
 func FuzzID(f *testing.F) {
 	for _, seed := range []string{"0x120000", "0x10de", "0xffffff", "0x1000000", "10de", "0x", "0x-1", "0X10de", "0x10DE"} {
 		f.Add(seed)

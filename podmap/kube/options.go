@@ -51,7 +51,7 @@ type Options struct {
 	Node string
 	// Labels are the pod labels to keep: keys, or patterns of path.Match,
 	// whose * stops at a slash; at most 32. If a pod has more than 32 matching
-	// labels, those of the earlier patterns are kept.
+	// labels, the labels of the earlier patterns are kept.
 	Labels []string
 	// Contexts are the pod annotations that may contain a trace context, at
 	// most 8 keys. The first one present is kept.

@@ -77,7 +77,7 @@ func (q *queue) remove(el *list.Element) {
 	q.list(it).Remove(el)
 }
 
-// done removes items, except those with a newer state.
+// done removes items, except items with a newer state.
 func (q *queue) done(items ...*item) {
 	for _, it := range items {
 		if el, ok := q.byKey[it.key]; ok && el.Value.(*entry).item == it {
