@@ -101,9 +101,14 @@ func writeMetric(b *bytes.Buffer, m *collector.Metric) {
 	fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", m.Name, m.Kind.Type(), labels(m), text, origin(m))
 }
 
-// firstSentence returns the text up to its first full stop that ends a sentence.
+// firstSentence returns the text up to its first full stop, of a long sentence up to its
+// first semicolon.
 func firstSentence(text string) string {
-	if first, _, more := strings.Cut(text, ". "); more {
+	first, _, more := strings.Cut(text, ". ")
+	if main, _, long := strings.Cut(first, "; "); long && len(first) > 90 {
+		first, more = main, true
+	}
+	if more {
 		return first + "."
 	}
 	return text
@@ -112,8 +117,8 @@ func firstSentence(text string) string {
 // aside is an explanation of a value in brackets.
 var aside = regexp.MustCompile(` ?\([^)]*\)`)
 
-// maxValues is the number of values of a label that a row lists.
-const maxValues = 16
+// maxValues is the length of the values of a label in a row; the table has all.
+const maxValues = 110
 
 // plain returns the values of a label, without their explanations where these would
 // make the row longer than a person reads.
@@ -122,8 +127,8 @@ func plain(values string) string {
 	if len(values) > 70 {
 		values = aside.ReplaceAllString(values, "")
 	}
-	if all := strings.SplitAfter(values, ", "); len(all) > maxValues {
-		values = strings.Join(all[:maxValues], "") + "… (the table has all)"
+	if len(values) > maxValues {
+		values = strings.TrimRight(values[:strings.LastIndex(values[:maxValues], " ")], ",;") + " …"
 	}
 	return values
 }
