@@ -100,16 +100,16 @@ func incidentTable(rows string) panel {
 	return panel{
 		kind: listing, title: "Incidents", empty: "No device is degraded, failed or unobserved, or no health is known",
 		about:   "One row for each whole device that is not healthy, the gravest first: what happened, whose work it hurts and what to do; its reasons; pods that have held the device since. docs/health.md explains reasons and actions.",
-		queries: []query{{expr: keep(host(rows), "rank, kind, host, board, device, summary, reasons, action, pods, since")}},
+		queries: []query{{expr: keep(host(rows), "rank, kind, "+rowLabels+", summary, reasons, action, pods, since")}},
 		columns: []column{
 			{of: "rank", title: "Rank", hidden: true, sortUp: true},
 			{of: "kind", title: "State", states: incidents, width: 95},
-			nodeColumn.wide(90),
+			nodeColumn.wide(80), nameColumn.wide(105),
 			{of: "summary", title: "Incident", jump: toDevice(), wrapped: true},
 			{of: "action", title: "Action", jump: toHealth("actions"), width: 90},
-			{of: "pods", title: "Pods", width: 160, wrapped: true},
+			{of: "pods", title: "Pods", width: 150, wrapped: true},
 			{of: "reasons", title: "Reasons", jump: toHealth("catalogue"), width: 160, wrapped: true},
-			{of: "since", title: "Since", width: 140},
+			{of: "since", title: "Since", width: 150},
 		},
 	}
 }

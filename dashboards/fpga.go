@@ -88,7 +88,7 @@ func fpgaCards() panel {
 		queries: []query{of(healthOf(inCards)), of(`accel_device_holders{` + inCards + `}`), of(`accel_power_watts{` + inCards + `}`), of(`accel_temperature_celsius{` + inCards + `}`), of(`sum by (` + target + `, device) (accel_fpga_errors_latched{` + inCards + `})`)},
 		columns: []column{
 			clusterColumn.wide(60), nodeColumn.wide(70), cardColumn.wide(105),
-			{of: "A", title: "Health", states: healthStates, width: 75, sort: true},
+			{of: "A", title: "Health", states: healthStates, width: 85, sort: true},
 			{of: "model", title: "Model"},
 			{of: "B", title: "Pods", width: 50},
 			{of: "C", title: "Power", unit: "watt", width: 60},
@@ -103,7 +103,7 @@ func fpgaDesigns() panel {
 		kind: listing, title: "Loaded designs", width: 10, height: 10, empty: "No card reports what is loaded",
 		about:   "Designs by card and region, as the driver names them. firmware is the requested image, which does not prove what is in the fabric.",
 		queries: []query{{expr: keep(host(`accel_fpga_bitstream_info{`+inCards+`}`), "host, device, region, kind, id")}},
-		columns: []column{nodeColumn.wide(75), {of: "device", title: "Card", width: 105}, {of: "region", title: "Region", width: 60}, {of: "kind", title: "Kind", width: 60}, {of: "id", title: "Bitstream", width: 60}},
+		columns: []column{clusterColumn.wide(60), nodeColumn.wide(60), {of: "device", title: "Card", width: 105}, {of: "region", title: "Region", width: 60}, {of: "kind", title: "Kind"}, {of: "id", title: "Bitstream"}},
 	}
 }
 
@@ -130,14 +130,14 @@ func fpgaErrors() []panel {
 			about: "New error bits of each unit, of which fatal, catfatal and firewall lose work; and ECC errors of memory banks, of which an uncorrected one means that data is already wrong.",
 			queries: []query{
 				onCard(`sum by (`+target+`, device, unit) (`+grew(`accel_fpga_errors_total{`+inCards+`}`)+` > 0)`, " {{unit}}"),
-				onCard(`sum by (`+target+`, device, severity) (`+grew(`accel_fpga_memory_ecc_errors_total{`+inCards+`}`)+`)`, " memory {{severity}}"),
+				onCard(`sum by (`+target+`, device, severity) (`+grew(`accel_fpga_memory_ecc_errors_total{`+inCards+`}`)+` > 0)`, " memory {{severity}}"),
 			},
 		}),
 		third(panel{
 			kind: listing, title: "Latched errors", empty: "No bit is set, or no card has error registers",
 			about:   "Bits that are set now. They stay set until they are cleared; unit and name are those of the driver.",
 			queries: []query{{expr: keep(host(`accel_fpga_error_latched{`+inCards+`} == 1`), "host, device, unit, error")}},
-			columns: []column{nodeColumn.wide(75), cardColumn.wide(105), {of: "unit", title: "Unit", width: 50}, {of: "error", title: "Error", width: 50}},
+			columns: []column{clusterColumn.wide(50), nodeColumn.wide(55), cardColumn.wide(105), {of: "unit", title: "Unit"}, {of: "error", title: "Error"}},
 		}),
 		third(panel{
 			kind: timeline, title: "Firewalls and memory", states: []state{{"0", "in order", green}, {"1", "faulty", red}}, empty: "No card with firewalls or calibrated memory",

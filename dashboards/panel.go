@@ -180,11 +180,16 @@ func override(matcher, what string, properties ...dashboard.DynamicConfigValue) 
 	}
 }
 
-// tiles places up to eight numbers in one line.
+// tiles places up to eight numbers in one line, the first ones wider where 24 is no
+// multiple.
 func tiles(all ...panel) []panel {
 	for i := range all {
+		width := gridWidth / len(all)
+		if i < gridWidth%len(all) {
+			width++
+		}
 		all[i].kind = number
-		all[i] = all[i].sized(uint32(gridWidth/len(all)), 4)
+		all[i] = all[i].sized(uint32(width), 4)
 	}
 	return all
 }

@@ -59,7 +59,8 @@ func remediationActions() panel {
 	return half(panel{
 		kind: bars, title: "Actions by result", stacked: true, min: f(0), empty: noRemediator,
 		about:   "Performed and failed actions; AccelRemediatorNotWorking fires if failures continue. None in a dry run. refused: a disruption budget keeps a pod. conflict: the node had changed, and the action is repeated.",
-		queries: []query{{`sum by (cluster, action, result) (` + grew(`accel_remediator_actions_total{`+inAny+`}`) + ` > 0)`, "{{cluster}} {{action}} {{result}}"}},
+		queries: []query{{`sum by (result) (` + grew(`accel_remediator_actions_total{`+inAny+`}`) + ` > 0)`, "{{result}}"}},
+		colours: []state{{value: "done", colour: green}, {value: "error", colour: red}, {value: "refused", colour: orange}, {value: "conflict", colour: yellow}},
 	})
 }
 

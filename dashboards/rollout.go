@@ -86,7 +86,7 @@ func versions(title, of, installed, empty, about string) panel {
 			{of: "model", title: of},
 			{of: "component", title: "Component", sortUp: true},
 			{of: "version", title: "Version"},
-			{of: "C", title: "State", states: versionStates, width: 95},
+			{of: "C", title: "State", states: versionStates, width: 110},
 			{of: "A", title: "Nodes", width: 55},
 			clusterColumn.wide(60),
 		},

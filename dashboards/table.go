@@ -86,6 +86,8 @@ func (c column) properties() []dashboard.DynamicConfigValue {
 	case c.scale != nil || c.states != nil:
 		add("custom.cellOptions", map[string]any{"type": "color-background", "mode": "basic"})
 	case c.wrapped:
+		// Two spellings: Grafana's table has had both.
+		add("custom.wrapText", true)
 		add("custom.cellOptions", map[string]any{"type": "auto", "wrapText": true})
 	case c.gauge:
 		all = append(all, coloured(blue))

@@ -139,7 +139,7 @@ func workloadHits() panel {
 
 func workloadAlerts() panel {
 	p := firingAlerts(firing(withWorkload) + " or " + firing(withDevice) + thatHurt)
-	p.columns = []column{p.columns[0], p.columns[1].wide(70), p.columns[2], nodeColumn.wide(70), nameColumn.wide(70), {of: "workload", title: "Workload or pod"}, sinceColumn.wide(90), {of: "namespace", title: "Namespace", hidden: true}, clusterColumn.wide(60)}
+	p.columns = []column{p.columns[0], p.columns[1].wide(70), p.columns[2], nodeColumn.wide(55), nameColumn.wide(105), {of: "workload", title: "Workload or pod"}, sinceColumn.wide(110), {of: "namespace", title: "Namespace", hidden: true}, clusterColumn.wide(48)}
 	return half(p)
 }
 
@@ -261,11 +261,11 @@ func idleHolds() panel {
 		queries: []query{
 			holdRow(idle),
 			onHolds(`730 * (`+priceOf(idle)+`)`, "currency"),
-			onHolds(`2 * ` + exempt + ` or ` + perHold + ` (` + idle + ` and ` + perPod + ` ` + fires + `) ^ 0 or ` + perHold + ` 0 * (` + of("accel_allocation_idle_seconds", inPods) + ` and on () ` + rulesLoaded + `)`),
+			onHolds(`(2 * ` + exempt + ` or ` + perHold + ` (` + idle + ` and ` + perPod + ` ` + fires + `) ^ 0 or ` + perHold + ` 0 * (` + idle + ` and on () ` + rulesLoaded + `)) and ` + perHold + ` (` + idle + `)`),
 			onHolds(`1000 * ` + of("accel_allocation_last_activity_timestamp_seconds", inPods) + ` and ` + perHold + ` (` + idle + `)`),
 		},
 		columns: []column{
-			{of: "B", title: "Saves a month", width: 110, sort: true},
+			{of: "B", title: "Saves a month", width: 120, sort: true},
 			{of: "currency", title: "Currency", width: 75},
 			namespaceColumn, podColumn,
 			{of: "A", title: "Idle for", unit: "s", sort: true, width: 80, scale: &scale{none, []step{{idleAfter, yellow}, {neverUsedAfter, orange}}}},
@@ -291,7 +291,7 @@ func underusedHolds() panel {
 			{of: "A", title: "Use", unit: "percentunit", width: 90, sortUp: true, gauge: true},
 			namespaceColumn.wide(85), podColumn,
 			{of: "owner", title: "Owner", width: 70},
-			nodeColumn.wide(75), nameColumn.wide(80),
+			nodeColumn.wide(75), nameColumn.wide(95),
 			{of: "profile", title: "Profile", width: 70},
 			{of: "model", title: "Model", hidden: true},
 			{of: "workload", title: "Workload", hidden: true},
@@ -315,7 +315,7 @@ func freeDevices() panel {
 		columns: []column{
 			{of: "A", title: "Free", width: 50, sort: true, scale: &scale{none, []step{{1, blue}}}},
 			{of: "B", title: "All", width: 50},
-			{of: "model", title: "Model", width: 90},
+			{of: "model", title: "Model"},
 			{of: "profile", title: "Profile", width: 70},
 			poolColumn.wide(60), clusterColumn.wide(60),
 		},

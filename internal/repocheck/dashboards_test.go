@@ -80,7 +80,7 @@ func loadBoards(t *testing.T) map[string]grafanaBoard {
 	return all
 }
 
-// panels returns all panels, including the panels of collapsed rows, without the
+// panels returns all panels, including those of collapsed rows, without the
 // rows.
 func (b grafanaBoard) panels() []grafanaPanel {
 	var all []grafanaPanel
@@ -206,7 +206,7 @@ func (p grafanaPanel) faults() []string {
 				widths[o.Matcher.Options] = w
 			case "links":
 				url := string(c.Value)
-				fault(strings.Contains(url, `"/d/`) && !strings.Contains(url, "var-cluster=") && !strings.Contains(url, "${cluster:queryparam}"), "a link without the cluster: %s", url)
+				fault(strings.Contains(url, `"/d/`) && !strings.Contains(url, "var-cluster=${") && !strings.Contains(url, "${cluster:queryparam}"), "a link without the cluster: %s", url)
 				for _, m := range regexp.MustCompile(`__data\.fields\.(\w+)`).FindAllStringSubmatch(url, -1) {
 					fault(!columns[m[1]], "a link needs the column %s", m[1])
 				}

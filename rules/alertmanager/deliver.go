@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Limits of remembered and of logged refused alerts.
+// Limits of remembered refused alerts, and of those that are logged.
 const (
 	maxRefused = 1000
 	maxLogged  = 20

@@ -11,8 +11,9 @@ import { TableNG } from '@grafana/ui/unstable';
 import { firstValueFrom } from 'rxjs';
 import { frames, range } from './query.js';
 
+// Some are there twice.
 standardTransformersRegistry.setInit(() =>
-  Object.values(standardTransformers).map((t) => ({ id: t.id, name: t.name, transformation: async () => t }))
+  [...new Map(Object.values(standardTransformers).map((t) => [t.id, { id: t.id, name: t.name, transformation: async () => t }])).values()]
 );
 
 const plain = (id) => ({ id, path: id.replace(/^custom\./, ''), isCustom: id.startsWith('custom.'), process: (v) => v, shouldApply: () => true });
