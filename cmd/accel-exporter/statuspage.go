@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,18 +32,14 @@ func (a *alerts) status() *status.Alerts {
 			}
 		}
 	}
-	list := newAlertList(&report).Alerts
 	since := func(x *engine.Alert) time.Time {
 		if x.State == engine.Firing {
 			return x.FiredAt
 		}
 		return x.ActiveAt
 	}
-	slices.SortStableFunc(list, func(x, y engine.Alert) int {
-		return cmp.Or(cmp.Compare(x.Urgency(), y.Urgency()), since(&x).Compare(since(&y)))
-	})
-	for i := range list {
-		x := &list[i]
+	for _, alert := range newAlertList(&report).Alerts {
+		x := &alert
 		severity := x.Labels["severity"]
 		switch {
 		case x.State == engine.Inactive, severity == "none":

@@ -137,10 +137,10 @@ type Event struct {
 
 // Alerts are the rules that are evaluated on the node.
 type Alerts struct {
-	Evaluated                     time.Time
-	Rules, Failing, Skipped       int
-	List                          []Alert // firing before pending, the most severe first
-	Firing, Pending, FiringSevere int
+	Evaluated               time.Time
+	Rules, Failing, Skipped int
+	List                    []Alert // firing before pending, the most severe first
+	Firing, Pending         int
 }
 
 // Alert is a firing or pending alert.
