@@ -9,7 +9,7 @@ var (
 		Labels: []string{"state"},
 		Range:  boolean,
 		Values: []string{"state: healthy, degraded (running work continues), failed (running work stops, or its results cannot be trusted), unknown (the device cannot be observed)"},
-		From:   []string{"exporter, by the catalogue in docs/health.md"},
+		From:   []string{"exporter, by the catalogue of internal/judge/health"},
 		Level:  inForce,
 	})
 	DeviceAction = define(Metric{
@@ -19,7 +19,7 @@ var (
 		Labels: []string{"action"},
 		Range:  boolean,
 		Values: []string{"action: none, inspect, update_software, restart_app, drain_p2p, recover_imex_domain, reprogram (an FPGA), drain_and_reset, reset, restart_vm, reboot, replace"},
-		From:   []string{"exporter, by the catalogue in docs/health.md"},
+		From:   []string{"exporter, by the catalogue of internal/judge/health"},
 		Level:  inForce,
 	})
 	DeviceHealthReason = define(Metric{
@@ -29,10 +29,10 @@ var (
 		Labels: []string{"reason", "severity"},
 		Range:  boolean,
 		Values: []string{
-			"reason of an Xid or SXid: xid_N, sxid_N (its number), xid_N_SUB (with the sub-code that docs/health.md has, as in xid_145_rlw_remap_0x4), xid_unknown, sxid_unknown (a number that the catalogue does not have)",
+			"reason of an Xid or SXid: xid_N, sxid_N (its number), xid_N_SUB (with the sub-code that the catalogue has, as in xid_145_rlw_remap_0x4), xid_unknown, sxid_unknown (a number that the catalogue does not have)",
 			"severity: degraded, failed, unknown",
 		},
-		From: []string{"exporter, by the catalogue in docs/health.md"},
+		From: []string{"exporter, by the catalogue of internal/judge/health"},
 	})
 	DeviceIncident = define(Metric{
 		Name:   "accel_device_incident_timestamp_seconds",
@@ -47,7 +47,7 @@ var (
 			"pods: namespace/pod of the first 8 pods that have held the device during the incident",
 			"since: start of the incident; interruptions of less than an hour do not end it",
 		},
-		From: []string{"exporter, by the catalogue in docs/health.md", "kubelet PodResources List"},
+		From: []string{"exporter, by the catalogue of internal/judge/health", "kubelet PodResources List"},
 	})
 	DeviceFailures = define(Metric{
 		Name: "accel_device_failures_total",

@@ -9,13 +9,13 @@ var (
 		Kind:   Counter,
 		Labels: []string{"kind"},
 		Values: []string{"kind: hardware (the GPU, its firmware or its links), application (an error of a program), other (consequences of those, details of another Xid, ambiguous numbers, and numbers that the catalogue does not list)"},
-		From:   []string{"exporter, by the catalogue in docs/health.md"},
+		From:   []string{"exporter, by the catalogue of internal/judge/health"},
 	})
 	XidIncidents = define(Metric{
 		Name: "accel_gpu_xid_incidents_total",
 		Help: "Incidents of a GPU since the exporter started: Xids that make it failed, by the catalogue and the sub-code, with less than ten minutes between them count once.",
 		Kind: Counter,
-		From: []string{"exporter, by the catalogue in docs/health.md"},
+		From: []string{"exporter, by the catalogue of internal/judge/health"},
 	})
 	GPUNVLinkErrors = define(Metric{
 		Name:   "accel_gpu_nvlink_errors_total",
