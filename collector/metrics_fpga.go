@@ -29,14 +29,6 @@ var (
 		},
 		From: []string{"DFL bitstream_id, bitstream_metadata, compat_id, afu_id, control/fpga_boot_image, control/power_on_image; device tree firmware-name; XRT xclbinuuid, rom.*/VBNV, rom.*/timestamp, logic_uuids, interface_uuids, xgq_vmr.m.*/vmr_status; AMI logic_uuid; AWS vendor, device, subsystem_vendor, subsystem_device of the application function; mainline has no identity of a bitstream for Zynq and Versal, AWS none in sysfs, OFS none of an AFU behind a VF"},
 	})
-	FPGANetworkInfo = define(Metric{
-		Name:   "accel_fpga_network_info",
-		Help:   "One property of the network interfaces of an FPGA card; value 1.",
-		Kind:   Info,
-		Labels: []string{"property", "value"},
-		Values: []string{"property: mac_address (the first of the card), mac_count, retimer_a_mode, retimer_b_mode, fec_mode (rs, kr, no)"},
-		From:   []string{"DFL mac_address, mac_count of the board controller; N3000 retimer_A_mode, retimer_B_mode, fec_mode"},
-	})
 	FPGABitstreamLoaded = define(Metric{
 		Name:   "accel_fpga_bitstream_loaded",
 		Help:   "1 if the region has a usable design, 0 while it is empty or being configured. Absent where the driver does not report it.",
@@ -105,7 +97,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"unit", "error"},
 		Range:  boolean,
-		Values: []string{"unit: fme, pcie0, pcie1, nonfatal, fatal, inject, port and its number; XRT: firewall, device", "error: name of the bit, bit_N if it has two meanings and the driver does not report which"},
+		Values: []string{"unit: fme, pcie0, pcie1, nonfatal, fatal, inject, port and its number; XRT: firewall", "error: name of the bit, bit_N if it has two meanings and the driver does not report which"},
 		From:   []string{"DFL errors/fme_errors, pcie0_errors, pcie1_errors, nonfatal_errors, catfatal_errors, inject_errors, dfl-port.*/errors/errors; names from OPAE"},
 	})
 	FPGAErrorsLatched = define(Metric{
@@ -135,6 +127,8 @@ var (
 		From:   []string{"hwmon in*_input (mV); IIO in_voltage*_raw times in_voltage*_scale (mV); XRT xmc.*/xmc_* (mV), sysmon.m.*/vcc_* (mV), hwmon_sdm.*/voltage_sensors_raw; not read on AMI cards, where reading can end programs"},
 		Level:  onAttention,
 	})
+	// Read by hand: which limit a rail is near, when its voltage or an alarm is
+	// suspicious.
 	FPGAVoltageLimit = define(Metric{
 		Name:   "accel_fpga_voltage_limit_volts",
 		Help:   "Voltage limits at which the board controller warns or acts.",
@@ -145,6 +139,7 @@ var (
 		From:   []string{"hwmon in*_min, in*_lcrit, in*_max, in*_crit (mV); on AMI cards lcrit is the upper critical limit"},
 		Level:  onAttention,
 	})
+	// Read by hand: which rail draws the power of a card.
 	FPGACurrent = define(Metric{
 		Name:   "accel_fpga_current_amperes",
 		Help:   "Current by sensor, with the sensor name of the driver.",
@@ -154,6 +149,7 @@ var (
 		From:   []string{"hwmon curr*_input (mA); XRT xmc.*/xmc_*_curr and others (mA), hwmon_sdm.*/current_sensors_raw; not read on AMI cards"},
 		Level:  onAttention,
 	})
+	// Read by hand, beside the current.
 	FPGACurrentLimit = define(Metric{
 		Name:   "accel_fpga_current_limit_amperes",
 		Help:   "Current limits at which the board controller warns or acts.",
@@ -164,6 +160,7 @@ var (
 		From:   []string{"hwmon curr*_max, curr*_crit (mA)"},
 		Level:  onAttention,
 	})
+	// Read by hand: on Kria modules the only power there is.
 	FPGARailPower = define(Metric{
 		Name:   "accel_fpga_rail_power_watts",
 		Help:   "Power by sensor, except the power of the whole card, which is accel_power_watts.",
@@ -200,16 +197,6 @@ var (
 		From:   []string{"DFL dfl-port.*/power_state 0, 1, 2, 6"},
 		Level:  inForce,
 	})
-	FPGAThrottleLatched = define(Metric{
-		Name:   "accel_fpga_throttle_latched",
-		Help:   "1 if the port has been throttled since the flag was last cleared.",
-		Kind:   Gauge,
-		Labels: []string{"port", "event"},
-		Range:  boolean,
-		Values: []string{"event: ap1, ap2"},
-		From:   []string{"DFL dfl-port.*/ap1_event, ap2_event"},
-	})
-
 	FPGAMemoryCalibrated = define(Metric{
 		Name:   "accel_fpga_memory_calibrated",
 		Help:   "1 if the memory interface of the card has been calibrated and can be used. 0 is normal while the card is being configured.",
@@ -243,14 +230,6 @@ var (
 		Range:  boolean,
 		From:   []string{"XRT firewall.*/level, 18446744073709551615 when none has tripped"},
 	})
-	FPGAFirewallTripTime = define(Metric{
-		Name:   "accel_fpga_firewall_trip_timestamp_seconds",
-		Help:   "Time at which an AXI firewall last tripped, seconds since the epoch. Absent if none has.",
-		Kind:   Mark,
-		Labels: []string{"firewall"},
-		Range:  timestamp,
-		From:   []string{"XRT firewall.*/detected_time"},
-	})
 	FPGAComputeUnitState = define(Metric{
 		Name:   "accel_fpga_compute_unit_state",
 		Help:   "State of a compute unit of the loaded design: 1 for the current state, 0 for the others.",
@@ -277,31 +256,6 @@ var (
 		From:   []string{"XRT cu.*/cu_stat"},
 	})
 
-	FPGATransactions = define(Metric{
-		Name:   "accel_fpga_transactions_total",
-		Help:   "Transactions through the fabric of the card since the exporter began to count them. A transaction has no fixed size, so this gives no byte rate.",
-		Kind:   Counter,
-		Labels: []string{"kind", "direction"},
-		Values: []string{"kind: memory (the card reaches the host's memory over PCIe), mmio (the host reaches the card)", "direction: read, write"},
-		From:   []string{"DFL PMU dfl_fme* fab_pcie0_read, fab_pcie0_write, fab_mmio_read, fab_mmio_write, where counting is switched on and permitted (CAP_PERFMON)"},
-	})
-
-	FPGAFirmwareUpdate = define(Metric{
-		Name:   "accel_fpga_firmware_update_status",
-		Help:   "Progress of an update of the flash of the card: 1 for the current step, 0 for the others. An update takes up to 40 minutes.",
-		Kind:   Gauge,
-		Labels: []string{"status"},
-		Range:  boolean,
-		Values: []string{"status: idle, receiving, preparing, transferring, programming, other"},
-		From:   []string{"/sys/class/firmware/*/status"},
-		Level:  inForce,
-	})
-	FPGAFirmwareUpdateRemaining = define(Metric{
-		Name: "accel_fpga_firmware_update_remaining_bytes",
-		Help: "Bytes of the image that remain to be written to the flash of the card.",
-		Kind: Gauge,
-		From: []string{"/sys/class/firmware/*/remaining_size"},
-	})
 	FPGAFirmwareUpdateError = define(Metric{
 		Name:   "accel_fpga_firmware_update_error",
 		Help:   "1 if the last update of the flash of the card failed with the error.",
@@ -311,6 +265,7 @@ var (
 		Values: []string{"error: hw-error, timeout, user-abort, device-busy, invalid-file-size, read-write-error, flash-wearout, firmware-invalid, other"},
 		From:   []string{"/sys/class/firmware/*/error"},
 	})
+	// Read by hand: the flash of a card wears out.
 	FPGAFlashWrites = define(Metric{
 		Name: "accel_fpga_flash_writes_total",
 		Help: "Updates of the flash over the life of the card, read once an hour.",
@@ -324,14 +279,6 @@ var (
 		Labels: []string{"key", "hash"},
 		Values: []string{"key: sr (static region), pr (partial reconfiguration), bmc (board controller)"},
 		From:   []string{"DFL *-sec-update.*/security/{sr,pr,bmc}_root_entry_hash"},
-	})
-	FPGAModuleConnected = define(Metric{
-		Name:   "accel_fpga_qsfp_connected",
-		Help:   "1 if a module is plugged into the QSFP cage.",
-		Kind:   Gauge,
-		Labels: []string{"cage"},
-		Range:  boolean,
-		From:   []string{"DFL dfl_dev.*/qsfp_connected"},
 	})
 )
 
@@ -347,6 +294,7 @@ var (
 		From:   []string{"DFL afu_id; XRT ready, dev_offline, device_bad_state; AMI dev_state"},
 		Level:  inForce,
 	})
+	// Read by hand: why the sensors of a card are absent.
 	FPGAControllerStalled = define(Metric{
 		Name:  "accel_fpga_controller_stalled",
 		Help:  "1 if the board controller no longer updates its sensors. Their values are then absent.",
@@ -370,12 +318,7 @@ var (
 		Range:  ratio,
 		From:   []string{"NVML nvmlDeviceGetFanSpeed_v2 (percent; more than 100 is 1)"},
 	})
-	FPGAContexts = define(Metric{
-		Name: "accel_fpga_contexts",
-		Help: "Contexts that programs have open on compute units of the card. While there are any, the loaded design cannot be replaced.",
-		Kind: Gauge,
-		From: []string{"XRT kdsstat"},
-	})
+	// Read by hand: whether a bank is full, where a program fails to allocate.
 	FPGABankTotal = define(Metric{
 		Name:   "accel_fpga_memory_bank_total_bytes",
 		Help:   "Size of a memory bank that the loaded image is connected to.",
@@ -389,28 +332,5 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"bank"},
 		From:   []string{"XRT memstat_raw"},
-	})
-	FPGABankBuffers = define(Metric{
-		Name:   "accel_fpga_memory_bank_buffers",
-		Help:   "Buffers that programs have allocated in a memory bank through the driver.",
-		Kind:   Gauge,
-		Labels: []string{"bank"},
-		From:   []string{"XRT memstat_raw"},
-	})
-	FPGAMemoryECCEnabled = define(Metric{
-		Name:   "accel_fpga_memory_ecc_enabled",
-		Help:   "1 if ECC is enabled on the memory bank. Without ECC it counts no errors.",
-		Kind:   Gauge,
-		Labels: []string{"bank"},
-		Range:  boolean,
-		From:   []string{"XRT mig.m.*/ecc_enabled"},
-	})
-	FPGAFirewallTripInfo = define(Metric{
-		Name:   "accel_fpga_firewall_trip_info",
-		Help:   "AXI firewall that has tripped; value 1. Absent while none has.",
-		Kind:   Info,
-		Labels: []string{"firewall", "level", "interface"},
-		Values: []string{"level: place of the firewall, 0 and up", "interface: the driver's name of the protected interface"},
-		From:   []string{"XRT firewall.m.*/level, detected_trip, detected_level_name"},
 	})
 )

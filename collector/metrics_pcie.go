@@ -32,16 +32,7 @@ var (
 		From:   []string{"sysfs bus/pci/devices/*/current_link_width (63 lanes and EINVAL are no answers)"},
 		Level:  onAttention,
 	})
-	PCIePowerState = define(Metric{
-		Name:   "accel_pcie_function_power_state",
-		Help:   "PCI power state of the function as recorded by the kernel: 1 for the current state, 0 for the others.",
-		Kind:   Gauge,
-		Labels: []string{"pci_address", "state"},
-		Range:  boolean,
-		Values: []string{"state: d0 (awake), d1, d2, d3hot, d3cold (no power), unknown (as without a driver), error"},
-		From:   []string{"sysfs bus/pci/devices/*/power_state"},
-		Level:  onAttention,
-	})
+	// Read by hand: why a function has no link.
 	PCIeSuspended = define(Metric{
 		Name:   "accel_pcie_function_suspended",
 		Help:   "1 while runtime power management has suspended the function, else 0. Its link is then not read, because that would wake it.",
@@ -52,6 +43,7 @@ var (
 		Level:  onAttention,
 	})
 
+	// Read by hand, with its maximum: which link of the way to the root is slow.
 	PCIeLinkSpeed = define(Metric{
 		Name:   "accel_pcie_bus_link_speed_transfers_per_second",
 		Help:   "Current signalling rate per lane of a PCIe link, as reported by one of its ends. An idle device may lower it to save power.",
@@ -93,6 +85,7 @@ var (
 		Level:  onAttention,
 	})
 
+	// Read by hand (AcceleratorPcieErrors): the name says which part to replace.
 	AERErrors = define(Metric{
 		Name:   "accel_pcie_aer_errors_total",
 		Help:   "PCIe errors that one end of a link has reported since it was enumerated, by name. A name appears with its first error; accel_pcie_aer_reports_total is 0 before. Nothing is counted where the firmware handles errors.",
@@ -114,16 +107,6 @@ var (
 		Values: []string{linkValues, endValues, severityValues},
 		From:   []string{"sysfs bus/pci/devices/*/aer_dev_{correctable,nonfatal,fatal} TOTAL_ERR_*"},
 		Level:  only("severity", "correctable"),
-	})
-
-	AERRootMessages = define(Metric{
-		Name:   "accel_pcie_root_port_messages_total",
-		Help:   "Error messages that arrived at the root port above the device since it was enumerated, from all devices below it. They are the only record of an error if the device is gone before its error registers can be read.",
-		Kind:   Counter,
-		Labels: []string{"pci_address", "severity"},
-		Values: []string{severityValues},
-		From:   []string{"sysfs bus/pci/devices/*/aer_rootport_total_err_{cor,nonfatal,fatal}"},
-		Level:  onAttention,
 	})
 
 	DeviceFileUsable = define(Metric{

@@ -4,7 +4,7 @@ import "time"
 
 // slot is the part of a device that an allocation takes. Allocations of
 // different owners on one device conflict if they have the same part, or if
-// one of them has the whole device.
+// one pod has the whole device.
 type slot struct {
 	device deviceKey
 	part   string // number of the replica, id of the share; empty is the whole

@@ -41,7 +41,7 @@ const (
 	FormHash Form = "hash"
 	// FormSole: tegra, the only GPU of its board.
 	FormSole Form = "sole"
-	// FormUnknown is none of these.
+	// FormUnknown is any other form.
 	FormUnknown Form = "unknown"
 )
 
@@ -67,7 +67,7 @@ type Ref struct {
 	// Replica distinguishes the ids of one shared device.
 	Replica string `json:"replica,omitempty"`
 	// Nominal: the device plugin may have given the container another device
-	// than the one that this id names.
+	// than the device that this id names.
 	Nominal bool `json:"nominal,omitempty"`
 }
 
@@ -168,7 +168,7 @@ func isHex(s string) bool {
 
 // ParseDRA takes apart the name by which a DRA driver (gpu.nvidia.com) calls a
 // device. A name is read in the form of its driver's vendor, since others use
-// the same for something else; one that has not that form is read as ParseID
+// the same for something else; an id of another form is read as ParseID
 // does.
 func ParseDRA(driver, name string) Ref {
 	if len(name) > maxID {

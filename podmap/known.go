@@ -9,8 +9,8 @@ type Known struct {
 	Parent string
 	// Vendor is a name of collector.Vendors: nvidia, intel, amd.
 	Vendor string
-	// PCI is the address of the device, Functions those of further functions
-	// of the same card. A partition has none of its own.
+	// PCI is the address of the device, Functions the addresses of further functions
+	// of the same card. A partition has no address.
 	PCI       string
 	Functions []string
 	// Index is the number by which the vendor's tools know the device, Minor

@@ -32,7 +32,7 @@ type ledger struct {
 	released    map[Release]uint64
 
 	// base are the pods of the latest complete list, made at confirmed, and
-	// those that were listed since.
+	// pods that were listed since.
 	base      map[Pod]struct{}
 	confirmed time.Time
 	last      time.Time // the latest answer
@@ -209,7 +209,7 @@ func (l *ledger) expireAt(now time.Time) {
 }
 
 // gone releases the allocations of a device that does not exist any more,
-// except those in the latest answer of a kubelet that answers.
+// except allocations in the latest answer of a kubelet that answers.
 func (l *ledger) gone(id string, answers bool) {
 	for key, a := range l.allocations {
 		if key.device == id && !(answers && a.listed.Equal(l.last)) {

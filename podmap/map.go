@@ -3,7 +3,7 @@ package podmap
 import "time"
 
 // Pod names a pod. The kubelet reports no UID, so a pod replaced by another
-// one of the same name between two lists is the same Pod.
+// another pod of the same name between two lists is the same Pod.
 type Pod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -12,7 +12,7 @@ type Pod struct {
 // Allocation is one pod on one device id.
 type Allocation struct {
 	Pod Pod `json:"pod"`
-	// Containers are those that the kubelet lists with the device, sorted. A
+	// Containers are the containers that the kubelet lists with the device, sorted. A
 	// claim's devices are listed for every container that refers to the claim.
 	// An ordinary init container is never listed.
 	Containers []string `json:"containers"`
@@ -52,7 +52,7 @@ type Allocation struct {
 }
 
 // Allocatable are the devices of one resource that the kubelet can allocate:
-// those that the device plugin reports as healthy, free or not. Devices of DRA
+// the ids that the device plugin reports as healthy, free or not. Devices of DRA
 // are not among them.
 type Allocatable struct {
 	Resource string   `json:"resource"`

@@ -66,7 +66,7 @@ func (r *rig) socket() {
 	}
 }
 
-// restart replaces the kubelet by one that lists the pods, and waits for its first
+// restart replaces the kubelet by a kubelet that lists the pods, and waits for its first
 // list.
 func (r *rig) restart(pods ...kubelet.Pod) {
 	if err := r.srv.Restart(pods...); err != nil {

@@ -76,7 +76,7 @@ type Status struct {
 	Reason string `json:"reason,omitempty"`
 	// Reachable: the latest call was answered.
 	Reachable bool `json:"reachable"`
-	// Time and Confirmed are those of the Map. Age is the time since Time, or
+	// Time and Confirmed are the times of the Map. Age is the time since Time, or
 	// zero before the first answer.
 	Time      time.Time     `json:"time,omitzero"`
 	Confirmed time.Time     `json:"confirmed,omitzero"`
@@ -86,7 +86,7 @@ type Status struct {
 	// Calls counts the calls of List by outcome. A poll that finds no socket
 	// counts as one.
 	Calls map[Outcome]uint64 `json:"calls"`
-	// AllocatableCalls counts those of GetAllocatableResources.
+	// AllocatableCalls counts the calls of GetAllocatableResources.
 	AllocatableCalls map[Outcome]uint64 `json:"allocatableCalls"`
 	// Last is the outcome of the latest List, LastError the latest error of
 	// either call, and LastErrorTime when it came. They stay when calls
@@ -99,7 +99,7 @@ type Status struct {
 	// MessageLimit is the largest answer taken at present, in bytes.
 	MessageLimit int `json:"messageLimit"`
 
-	// Of the Map: pods listed, allocations, those of them that are kept and
+	// Of the Map: pods listed, allocations, allocations that are kept and
 	// contested, and superseded allocations.
 	Pods        int `json:"pods"`
 	Allocations int `json:"holders"`

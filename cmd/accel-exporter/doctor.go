@@ -227,7 +227,6 @@ const samplePatience = 20 * time.Second
 func (e *examination) sample(ctx context.Context) (any, error) {
 	f := *e.flags
 	f.interval = onceInterval
-	f.sources.transactions = false
 	cfg := *e.config.Config
 	cfg.Collect.Interval = 0
 	log := slog.New(slog.DiscardHandler)

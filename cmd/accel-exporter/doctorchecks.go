@@ -38,7 +38,7 @@ func (e *examination) all() []finding {
 		list = append(list, e.source(spec))
 	}
 	return slices.Concat(list,
-		e.driver(), e.amdgpu(), e.deviceFiles(), e.devices(), e.refusedCalls(), e.counters(),
+		e.driver(), e.amdgpu(), e.deviceFiles(), e.devices(), e.refusedCalls(),
 		[]finding{e.processes(), e.cgroups(), e.kubelet(), e.apiServer()},
 		<-e.network, e.directories())
 }
@@ -127,7 +127,7 @@ func (e *examination) source(spec sourceSpec) finding {
 				asked, f.Found = true, fmt.Sprintf("%s on the bus; %s", counted(n, "NVIDIA GPU"), f.Found)
 			}
 		case kernellog.Name:
-			asked = asked || e.flags.asked("kernel-log.path") || e.flags.asked("kernel-log.fallback")
+			asked = asked || e.flags.asked("kernel-log.path")
 		case dcgm.Name:
 			asked = true
 		}
@@ -305,31 +305,6 @@ func explainRefusal(call string) (lost, remedy string) {
 		return amd.Lost, amd.Remedy
 	}
 	return nvidia.Explain(call)
-}
-
-// counters reports whether performance counters may be used.
-func (e *examination) counters() []finding {
-	if !e.flags.sources.transactions {
-		return nil
-	}
-	const capPerfmon, capSysAdmin = 38, 21
-	f := finding{State: findingOK, Check: "performance", Found: "CAP_PERFMON is effective"}
-	if !capable(capPerfmon) && !capable(capSysAdmin) {
-		f = finding{findingLacks, f.Check, "CAP_PERFMON is not effective", "CAP_PERFMON, for --collector.fpga.transactions", "systemd: the drop-in fpga-transactions.conf. Kubernetes: fpga.transactions of the chart"}
-	}
-	return []finding{f}
-}
-
-// capable reports whether this process has an effective capability.
-func capable(capability uint) bool {
-	b, _ := os.ReadFile("/proc/self/status")
-	for line := range strings.Lines(string(b)) {
-		if hex, ok := strings.CutPrefix(line, "CapEff:"); ok {
-			set, _ := strconv.ParseUint(strings.TrimSpace(hex), 16, 64)
-			return set>>capability&1 == 1
-		}
-	}
-	return false
 }
 
 // processes reports whether the processes of the node are visible.

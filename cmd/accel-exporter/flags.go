@@ -137,7 +137,6 @@ func (f *flags) warnings() []string {
 	for flag, paths := range map[string][]string{
 		"nvml.library":          {f.sources.nvmlLibrary},
 		"kernel-log.path":       {f.sources.kernelLog},
-		"kernel-log.fallback":   f.sources.kernelLogs,
 		"path.devicetree":       {f.sources.deviceTree},
 		"path.pod-logs":         {f.pods.logs},
 		"podresources.socket":   {f.pods.socket},

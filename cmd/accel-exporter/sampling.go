@@ -115,7 +115,7 @@ func (p *sampling) open(spec sourceSpec) collector.Source {
 		p.lines.event(e)
 	}
 	if spec.open != nil {
-		return spec.open(&p.flags.sources, emit, func() { p.sampler.Wake(spec.name) })
+		return spec.open(&p.flags.sources, emit)
 	}
 	w := collector.NewProcess(spec.name, func() *exec.Cmd {
 		args := append([]string{"worker", spec.name}, spec.args(&p.flags.sources, p.config.Load())...)

@@ -24,17 +24,15 @@ const hostSysfs = "/sys"
 
 // sourceFlags are the flags of the sources.
 type sourceFlags struct {
-	enabled      map[string]*bool
-	nvmlLibrary  string
-	callTimes    bool
-	sysfs        string
-	procfs       string
-	devfs        string
-	deviceTree   string
-	kernelLog    string
-	kernelLogs   []string // fallbacks
-	transactions bool
-	dcgm         dcgmFlags
+	enabled     map[string]*bool
+	nvmlLibrary string
+	callTimes   bool
+	sysfs       string
+	procfs      string
+	devfs       string
+	deviceTree  string
+	kernelLog   string
+	dcgm        dcgmFlags
 }
 
 // sourceSpec registers one source. A new source needs an entry of specs.
@@ -59,8 +57,8 @@ type sourceSpec struct {
 	// leave: the worker closes its source before it ends, within leavePatience.
 	leave bool
 	// open returns a source that is read in this process: it reads files of the
-	// kernel and links no native library. wake starts its next round at once.
-	open func(f *sourceFlags, emit func(collector.Event), wake func()) collector.Source
+	// kernel and links no native library.
+	open func(f *sourceFlags, emit func(collector.Event)) collector.Source
 }
 
 const defaultPatience = 5 * time.Second
@@ -101,7 +99,7 @@ var specs = []sourceSpec{
 		help:    "AMD GPUs through the kernel's driver amdgpu",
 		covers:  []collector.Cover{{Class: collector.GPU, Vendor: "amd"}},
 		timeout: func(c *config.Config) time.Duration { return c.Sources.AMD.Timeout },
-		open: func(f *sourceFlags, _ func(collector.Event), _ func()) collector.Source {
+		open: func(f *sourceFlags, _ func(collector.Event)) collector.Source {
 			return amd.New(sysfs.New(f.sysfs), sysfs.New(f.procfs))
 		},
 	},
@@ -110,12 +108,8 @@ var specs = []sourceSpec{
 		help:    "FPGAs through the kernel's drivers",
 		covers:  []collector.Cover{{Class: collector.FPGA}},
 		timeout: func(c *config.Config) time.Duration { return c.Sources.FPGA.Timeout },
-		open: func(f *sourceFlags, emit func(collector.Event), wake func()) collector.Source {
-			o := fpga.Options{Emit: emit, Firmware: f.deviceTree, Transactions: f.transactions}
-			if f.sysfs == hostSysfs {
-				o.Wake = wake // the kernel reports its own devices, not those of a copy
-			}
-			return fpga.New(sysfs.New(f.sysfs), o)
+		open: func(f *sourceFlags, emit func(collector.Event)) collector.Source {
+			return fpga.New(sysfs.New(f.sysfs), fpga.Options{Emit: emit, Firmware: f.deviceTree})
 		},
 	},
 	{
@@ -123,7 +117,7 @@ var specs = []sourceSpec{
 		help:    "the PCI core, for every accelerator on the bus",
 		covers:  []collector.Cover{{Class: collector.GPU, Bus: true}, {Class: collector.FPGA, Bus: true}, {Class: collector.Switch, Bus: true}},
 		timeout: func(c *config.Config) time.Duration { return c.Sources.PCIe.Timeout },
-		open: func(f *sourceFlags, _ func(collector.Event), _ func()) collector.Source {
+		open: func(f *sourceFlags, _ func(collector.Event)) collector.Source {
 			return pcie.New(sysfs.New(f.sysfs), sysfs.New(f.procfs), pcie.Options{Dev: f.devfs})
 		},
 	},
@@ -131,8 +125,8 @@ var specs = []sourceSpec{
 		name:    kernellog.Name,
 		help:    "the kernel log: Xid and SXid errors, lost devices, PCIe errors",
 		timeout: func(c *config.Config) time.Duration { return c.Sources.KernelLog.Timeout },
-		open: func(f *sourceFlags, emit func(collector.Event), _ func()) collector.Source {
-			return kernellog.New(kernellog.Options{Path: f.kernelLog, Fallbacks: f.kernelLogs, Sysfs: f.sysfs, Emit: emit})
+		open: func(f *sourceFlags, emit func(collector.Event)) collector.Source {
+			return kernellog.New(kernellog.Options{Path: f.kernelLog, Sysfs: f.sysfs, Emit: emit})
 		},
 	},
 }
@@ -147,9 +141,7 @@ func (f *sourceFlags) add(app *kingpin.Application) {
 	app.Flag("path.procfs", "Where procfs is mounted.").Default("/proc").PlaceHolder("DIR").StringVar(&f.procfs)
 	app.Flag("path.devfs", "Directory with the node's device files, to detect missing ones. By default they are not checked, since a container has its own /dev.").PlaceHolder("DIR").StringVar(&f.devfs)
 	app.Flag("path.devicetree", "Directory with the device tree, if it is mounted elsewhere because the container runtime hides /sys/firmware.").PlaceHolder("DIR").StringVar(&f.deviceTree)
-	app.Flag("collector.fpga.transactions", "Count transactions of Intel DFL cards with their performance counters. Requires CAP_PERFMON; other programs cannot count by port meanwhile.").BoolVar(&f.transactions)
-	app.Flag("kernel-log.path", "Kernel log: /dev/kmsg, or a file in the same format, which is followed as it grows.").Default("/dev/kmsg").PlaceHolder("FILE").StringVar(&f.kernelLog)
-	app.Flag("kernel-log.fallback", "Syslog file with kernel messages, such as /var/log/kern.log, to read if the kernel log cannot be read; repeatable. None by default, since on many systems any user can write lines to it.").PlaceHolder("FILE").StringsVar(&f.kernelLogs)
+	app.Flag("kernel-log.path", "Kernel log: /dev/kmsg, or a file that is followed as it grows: records of /dev/kmsg, or lines of dmesg, syslog or the journal. On many systems any user can write lines to a file of syslog.").Default("/dev/kmsg").PlaceHolder("FILE").StringVar(&f.kernelLog)
 	app.Flag("collector.nvidia.call-times", "Measure the duration of each NVML call, as the histogram accel_native_call_duration_seconds. It adds about 2,000 series.").BoolVar(&f.callTimes)
 	app.Flag("nvml.library", "NVML library to load. By default the directories of drivers and containers are searched.").PlaceHolder("PATH").StringVar(&f.nvmlLibrary)
 }

@@ -114,7 +114,7 @@ func (s *settings) load() (*remediation.Policy, map[string]*batchv1.Job, error) 
 			errs = append(errs, fmt.Errorf("%s: hooks.%s.job: %w", s.policy.Path(), name, err))
 		}
 	}
-	s.jobs = files // also those with a mistake, to load them when they change
+	s.jobs = files // also files with a mistake, to load them when they change
 	return policy, jobs, errors.Join(errs...)
 }
 

@@ -55,7 +55,7 @@ func allows(name string) bool {
 	})
 }
 
-// models are the names of Instinct boards by their PCI device id, for those whose
+// models are the names of Instinct boards by their PCI device id, for boards whose
 // FRU does not name them, and their architectures.
 var models = map[string]struct{ name, architecture string }{
 	"738c": {"Instinct MI100", "CDNA"}, "738e": {"Instinct MI100", "CDNA"},

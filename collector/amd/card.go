@@ -98,7 +98,7 @@ func (c *card) restsSoon(now time.Time) bool {
 	return known && busy < 5 && err == nil && delay > 0 && now.Sub(c.at) < 3*time.Duration(delay)*time.Millisecond
 }
 
-// every reads an attribute at most once in interval. An absent one, and one that
+// every reads an attribute at most once in interval. An absent attribute, and one that
 // this GPU does not support, is no error.
 func (l *look) every(interval time.Duration, name string) (string, bool) {
 	k, known := l.kept[name]
@@ -187,7 +187,7 @@ func (l *look) layout() string {
 	return strings.Trim(strings.ToLower(compute+"_"+memory), "_")
 }
 
-// nodes returns a name and those of the DRM nodes below a directory.
+// nodes returns a name and the names of the DRM nodes below a directory.
 func (l *look) nodes(dir, name string) []string {
 	names, _ := l.fs.Names(dir + "/drm")
 	return append([]string{name}, slices.DeleteFunc(names, func(n string) bool {

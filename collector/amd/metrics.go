@@ -48,7 +48,7 @@ const (
 // absent is the value of a field whose bits are all ones: the card does not have it.
 const absent = ^uint64(0)
 
-// versions are those with fixed offsets, and sizes their structure_size, from
+// versions are the versions with fixed offsets, and sizes their structure_size, from
 // struct gpu_metrics_v1_* in the kernel's include/kgd_pp_interface.h.
 var (
 	versions = []string{"1.3", "1.4", "1.5", "1.6", "1.7", "1.8"}

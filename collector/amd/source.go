@@ -36,7 +36,7 @@ type slot struct {
 }
 
 // New returns a Source of the GPUs in sys, which is /sys or a copy of it. The
-// processes on them are those in proc.
+// processes on them are read from proc.
 func New(sys, proc sysfs.FS) *Source {
 	return &Source{
 		fs: sys, slots: map[string]*slot{},
@@ -48,7 +48,7 @@ func New(sys, proc sysfs.FS) *Source {
 func (*Source) Name() string { return Name }
 
 // Sample implements collector.Source. It waits half a second for a GPU that has
-// answered before, and until shortly before ctx's deadline for one that has not.
+// answered before, and until shortly before ctx's deadline for a GPU that has not.
 func (s *Source) Sample(ctx context.Context) (round collector.Round, err error) {
 	r, cancel := solo.Begin(ctx)
 	defer cancel()
@@ -80,7 +80,7 @@ func (s *Source) Sample(ctx context.Context) (round collector.Round, err error) 
 	return round, err
 }
 
-// list opens new GPUs and marks those that have gone.
+// list opens new GPUs and marks GPUs that have gone.
 func (s *Source) list(names []string) {
 	for _, sl := range s.slots {
 		sl.here = slices.Contains(names, sl.address)
@@ -143,7 +143,7 @@ func (s *slot) gather(r *solo.Round, round *collector.Round) error {
 	return errors.Join(s.last.errs...)
 }
 
-// Close ends the goroutines of all GPUs, except those in a read that does not
+// Close ends the goroutines of all GPUs, except goroutines in a read that does not
 // return.
 func (s *Source) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

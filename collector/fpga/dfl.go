@@ -19,16 +19,16 @@ import (
 var dfl = family{
 	name: "dfl",
 	allow: slices.Concat(
-		pciFiles, managerFiles, pmuFiles,
+		pciFiles, managerFiles,
 		below("dfl-fme.*", "bitstream_id", "bitstream_metadata"),
 		below("dfl-fme.*/errors", "fme_errors", "pcie0_errors", "pcie1_errors", "nonfatal_errors", "catfatal_errors", "inject_errors", "revision"),
-		below("dfl-port.*", "id", "afu_id", "power_state", "ap1_event", "ap2_event"),
+		below("dfl-port.*", "id", "afu_id", "power_state"),
 		below("dfl-port.*/errors", "errors", "revision"),
-		below("dfl_dev.*", "inf*_cal_fail", "inf*_init_done", "qsfp_connected", "nios_fw_version", "bmc_version", "bmcfw_version", "mac_address", "mac_count", "retimer_A_mode", "retimer_B_mode", "fec_mode"),
-		below("spi*.*", "bmc_version", "bmcfw_version", "mac_address", "mac_count"),
+		below("dfl_dev.*", "inf*_cal_fail", "inf*_init_done", "nios_fw_version", "bmc_version", "bmcfw_version"),
+		below("spi*.*", "bmc_version", "bmcfw_version"),
 		below("*-sec-update.*/security", "sr_root_entry_hash", "pr_root_entry_hash", "bmc_root_entry_hash", "flash_count"),
 		below("*-sec-update.*/control", "fpga_boot_image", "power_on_image"),
-		below("*-sec-update.*/firmware/secure-update*", "status", "error", "remaining_size"),
+		below("*-sec-update.*/firmware/secure-update*", "error"),
 		below("dfl-fme.*/hwmon/hwmon*", append([]string{"power1_max", "power1_crit"}, hwmonFiles...)...),
 		below("*bmc-hwmon.*/hwmon/hwmon*", hwmonFiles...),
 	),
@@ -82,14 +82,10 @@ func findDFL(fs *tree) ([]place, error) {
 			continue // the card's function has left, or has another driver
 		}
 		p := place{id: path.Base(dir), dir: dir}
-		for _, d := range dirs {
-			if d != dir {
-				p.claims = append(p.claims, d)
-			}
-		}
+		p.claims = slices.DeleteFunc(dirs, func(d string) bool { return d == dir })
 		p.functions = dflFunctions(fs, p, all)
 		p.kubeIDs = slices.Clone(p.functions)
-		for _, unit := range dflUnits(fs, &p) {
+		for _, unit := range dflUnits(fs, append([]string{p.dir}, p.claims...)...) {
 			name := path.Base(unit)
 			p.kubeIDs = append(p.kubeIDs, name, "intel-fpga-"+strings.TrimPrefix(name, "dfl-"))
 		}
@@ -103,29 +99,34 @@ const notACard = 2
 
 // dflRank is lower for a function that represents the card better.
 func dflRank(fs *tree, dir string) int {
-	rank := notACard
-	for _, region := range namesUnder(fs, dir+"/fpga_region") {
-		for _, n := range namesUnder(fs, region) {
-			switch {
-			case strings.HasPrefix(path.Base(n), "dfl-fme."):
-				return 0
-			case strings.HasPrefix(path.Base(n), "dfl-port."):
-				rank = 1
-			}
-		}
+	units := dflUnits(fs, dir)
+	switch {
+	case slices.ContainsFunc(units, isFME):
+		return 0
+	case len(units) > 0:
+		return 1
 	}
-	return rank
+	return notACard
 }
 
-// dflUnits lists the management engine and the ports of a card. A port that is
-// assigned to a virtual function is found there.
-func dflUnits(fs *tree, p *place) (units []string) {
-	for _, dir := range append([]string{p.dir}, p.claims...) {
-		for _, region := range namesUnder(fs, dir+"/fpga_region") {
-			for _, n := range namesUnder(fs, region) {
-				if name := path.Base(n); strings.HasPrefix(name, "dfl-fme.") || strings.HasPrefix(name, "dfl-port.") {
-					units = append(units, n)
-				}
+func isFME(unit string) bool { return strings.HasPrefix(path.Base(unit), "dfl-fme.") }
+
+// dflUnits lists the management engines and the ports below functions. A port
+// that is assigned to a virtual function is found there.
+func dflUnits(fs *tree, functions ...string) (units []string) {
+	for _, dir := range functions {
+		units = append(units, fpgaUnits(fs, dir+"/fpga_region", "dfl-")...)
+	}
+	return units
+}
+
+// fpgaUnits lists the management engines and the ports below the devices in dir.
+func fpgaUnits(fs *tree, dir, prefix string) (units []string) {
+	for _, device := range namesUnder(fs, dir) {
+		for _, n := range namesUnder(fs, device) {
+			name := path.Base(n)
+			if (strings.HasPrefix(name, prefix+"fme.") || strings.HasPrefix(name, prefix+"port.")) && len(units) < maxRegions {
+				units = append(units, n)
 			}
 		}
 	}

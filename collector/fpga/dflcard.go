@@ -21,12 +21,6 @@ type dflCard struct {
 	// missed: a file of the layout has disappeared.
 	missed  bool
 	manager *fpgaManager
-	labels  labelCache
-	// pmu counts transactions, where that is enabled and permitted; pmuOf is
-	// the unit that it was opened or refused for.
-	pmu    *pmu
-	pmuOf  string
-	pmuErr error
 }
 
 // dflLayout has the paths of a card's files.
@@ -35,16 +29,38 @@ type dflLayout struct {
 	answers   bool   // it has a file that is read in each round
 	registers []register
 	ports     []*dflPort
-	managers  []string
+	manager   string
 	regions   []string // compat_id files
-	bridges   []bridge
+	bridges   []string
 	chips     []chip
-	banks     []dflBank
-	cages     []dflCage
-	versions  []dflVersion
-	network   []dflVersion // component is the property
-	bmc       dflBMC
+	banks     []string // cal_fail files, one for each memory interface
+	infos     []infoFile
+	update    string // class device of the firmware update
+	flash     string // count of updates of the flash
 }
+
+// infoFile is a file with a text that becomes the last label of a reading.
+type infoFile struct {
+	file   string
+	every  time.Duration
+	metric *collector.Metric
+	labels []string // those before the text
+}
+
+// dflFeatures and dflController are the files with a text of a private feature
+// and of the board's controller, relative to the directory of the device.
+var (
+	dflFeatures   = []infoFile{{"nios_fw_version", identityInterval, collector.FirmwareInfo, []string{"nios"}}}
+	dflController = []infoFile{
+		{"bmc_version", identityInterval, collector.FirmwareInfo, []string{"max10"}},
+		{"bmcfw_version", identityInterval, collector.FirmwareInfo, []string{"bmc"}},
+		{"security/sr_root_entry_hash", identityInterval, collector.FPGARootKeyInfo, []string{"sr"}},
+		{"security/pr_root_entry_hash", identityInterval, collector.FPGARootKeyInfo, []string{"pr"}},
+		{"security/bmc_root_entry_hash", identityInterval, collector.FPGARootKeyInfo, []string{"bmc"}},
+		{"control/fpga_boot_image", defaultSlowInterval, collector.FPGABitstreamInfo, []string{"static", "boot_image"}},
+		{"control/power_on_image", defaultSlowInterval, collector.FPGABitstreamInfo, []string{"static", "power_on_image"}},
+	}
+)
 
 func newDFLCard(e *env) *dflCard {
 	// An FME has one manager. Its region is that of the one port of existing
@@ -60,24 +76,22 @@ func (c *dflCard) read(r *reading) {
 		c.scan(r)
 	}
 	rest := c.manager.read(r)
-	c.identify(r)
-	for i := range c.layout.bridges {
-		c.layout.bridges[i].read(r)
+	r.Vendor, r.Model = vendorOf(r.pci.vendor), dflModel(r.pci)
+	r.info(c.env, "dfl-pci", r.pci, "", "", c.manager.name)
+	for i, file := range c.layout.bridges {
+		r.bridge(file, "port"+strconv.Itoa(i))
 	}
 	c.readStatic(r)
 	if rest {
 		c.readLocked(r)
 	} else {
 		for _, p := range c.layout.ports {
-			p.unloaded(r, c)
+			p.unloaded(r)
 		}
 	}
 	c.readSensors(r)
 	c.readBoard(r)
-	c.readTransactions(r)
-	for _, m := range c.layout.managers[:min(1, len(c.layout.managers))] {
-		c.missed = c.missed || !c.fs.Exists(m)
-	}
+	c.missed = c.missed || c.layout.manager != "" && !c.fs.Exists(c.layout.manager)
 	if r.Down == "" && !r.answered && c.layout.answers {
 		// The rest is from memory.
 		r.Down, r.Readings = collector.ReasonError, nil
@@ -99,7 +113,7 @@ func (c *dflCard) readLocked(r *reading) {
 		}
 	}
 	if state != "" {
-		c.labels.states(r, collector.FPGACardState, dflStates, state)
+		r.states(collector.FPGACardState, dflStates, state)
 	}
 	if len(c.layout.ports) == 0 {
 		c.manager.region.settle(r.now, time.Now(), "", false)
@@ -109,67 +123,25 @@ func (c *dflCard) readLocked(r *reading) {
 	}
 }
 
-// readTransactions counts the fabric's transactions. After a refusal by the
-// kernel it is not retried until the driver is bound again.
-func (c *dflCard) readTransactions(r *reading) {
-	_, number, ok := strings.Cut(path.Base(c.layout.fme), ".")
-	if !c.options.Transactions || !ok {
-		return
-	}
-	unit, err := c.fs.Resolve("bus/event_source/devices/dfl_fme" + number)
-	if err != nil {
-		c.close()
-		return // this card's fabric has none
-	}
-	if unit != c.pmuOf {
-		c.close()
-		c.pmuOf = unit
-		c.pmu, c.pmuErr = openPMU(r, c.options.perf, unit)
-	}
-	r.fail(c.pmuErr) // it was requested
-	if c.pmu != nil {
-		c.pmu.read(r)
-	}
-}
-
-// close closes the counters.
-func (c *dflCard) close() {
-	if c.pmu != nil {
-		c.pmu.close()
-	}
-	c.pmu, c.pmuOf, c.pmuErr = nil, "", nil
-}
-
-// identify sets the card's identity.
-func (c *dflCard) identify(r *reading) {
-	r.Vendor, r.Model = vendorOf(r.pci.vendor), dflModel(r.pci)
-	r.info(c.env, "dfl-pci", r.pci, "", "", c.manager.name)
-}
-
 // scan locates the card's files.
 func (c *dflCard) scan(r *reading) {
 	c.scanned, c.missed = r.now, false
 	was := c.layout
 	l := dflLayout{}
-	for _, n := range dflUnits(c.fs, &c.place) {
-		switch {
-		case strings.HasPrefix(path.Base(n), "dfl-fme."):
+	for _, n := range dflUnits(c.fs, append([]string{c.dir}, c.claims...)...) {
+		if isFME(n) {
 			l.fme, l.answers = n, true
 			c.scanFME(&l)
-		case len(l.ports) < maxRegions:
-			p := c.scanPort(n, was.ports)
-			l.ports = append(l.ports, p)
-			l.answers = l.answers || p.has["afu_id"]
+			continue
 		}
+		p := c.scanPort(r, n, was.ports)
+		l.ports = append(l.ports, p)
+		l.answers = l.answers || p.has["afu_id"]
 	}
 	slices.SortFunc(l.ports, func(a, b *dflPort) int { return natural(a.dir, b.dir) })
 	c.scanChips(r, &l)
 	c.layout = l
-	if len(l.managers) > 0 {
-		c.manager.moved(l.managers[0])
-	} else {
-		c.manager.moved("")
-	}
+	c.manager.moved(l.manager)
 }
 
 // scanFME lists the files of the card's management engine.
@@ -178,31 +150,54 @@ func (c *dflCard) scanFME(l *dflLayout) {
 		name := path.Base(n)
 		switch {
 		case strings.HasPrefix(name, "dfl-fme-mgr."):
-			l.managers = append(l.managers, namesUnder(c.fs, n+"/fpga_manager")...)
+			for _, m := range namesUnder(c.fs, n+"/fpga_manager") {
+				l.manager = m
+			}
 		case strings.HasPrefix(name, "dfl-fme-region."):
 			for _, g := range namesUnder(c.fs, n+"/fpga_region") {
 				l.regions = append(l.regions, g+"/compat_id")
 			}
 		case strings.HasPrefix(name, "dfl-fme-bridge."):
 			for _, b := range namesUnder(c.fs, n+"/fpga_bridge") {
-				l.bridges = append(l.bridges, bridge{file: b + "/state"})
+				l.bridges = append(l.bridges, b+"/state")
 			}
 		case strings.HasPrefix(name, "dfl_dev."):
-			c.scanFeature(n, l)
+			c.scanInfos(n, dflFeatures, l)
+			for _, f := range namesUnder(c.fs, n) {
+				if strings.HasSuffix(f, "_cal_fail") {
+					l.banks = append(l.banks, f)
+				}
+			}
 		case name == "errors":
-			l.registers = c.scanRegisters(n)
+			l.registers = c.registers(n, fmeRegisters)
 		}
 	}
-	for i := range l.bridges {
-		l.bridges[i].labels = []string{"port" + strconv.Itoa(i)}
+	slices.SortFunc(l.banks, natural)
+}
+
+// scanInfos lists the files of a table that a device has.
+func (c *dflCard) scanInfos(dir string, table []infoFile, l *dflLayout) {
+	for _, f := range table {
+		if f.file = dir + "/" + f.file; c.fs.Exists(f.file) {
+			l.infos = append(l.infos, f)
+		}
 	}
-	slices.SortFunc(l.cages, func(a, b dflCage) int { return natural(a.file, b.file) })
-	for i := range l.cages {
-		l.cages[i].labels = []string{"qsfp" + strconv.Itoa(i)}
-	}
-	slices.SortFunc(l.banks, func(a, b dflBank) int { return natural(a.failed, b.failed) })
-	for i := range l.banks {
-		l.banks[i].labels = []string{"emif" + strconv.Itoa(i)}
+}
+
+// scanController lists the files of the board's controller and of its updates.
+func (c *dflCard) scanController(dir string, l *dflLayout) {
+	c.scanInfos(dir, dflController, l)
+	for _, n := range namesUnder(c.fs, dir) {
+		if !strings.Contains(path.Base(n), "-sec-update.") {
+			continue
+		}
+		c.scanInfos(n, dflController, l)
+		if f := n + "/security/flash_count"; c.fs.Exists(f) {
+			l.flash = f
+		}
+		for _, f := range namesUnder(c.fs, n+"/firmware") {
+			l.update = f
+		}
 	}
 }
 
@@ -233,6 +228,58 @@ func (c *dflCard) readStatic(r *reading) {
 			r.bitstream("port"+strconv.Itoa(i), "pr_interface", id)
 		}
 	}
+}
+
+// readBoard sets everything except sensors and regions.
+func (c *dflCard) readBoard(r *reading) {
+	for i, file := range c.layout.banks {
+		failed, ok1 := r.text(file)
+		done, ok2 := r.text(strings.TrimSuffix(file, "_cal_fail") + "_init_done")
+		isBit := func(s string) bool { return s == "0" || s == "1" }
+		switch {
+		case !ok1 || !ok2:
+		case !isBit(failed) || !isBit(done):
+			r.Reject(collector.FPGAMemoryCalibrated, collector.RejectType)
+		default:
+			r.SetBool(collector.FPGAMemoryCalibrated, failed == "0" && done == "1", "emif"+strconv.Itoa(i))
+		}
+	}
+	for _, f := range c.layout.infos {
+		text, ok := r.textEvery(f.every, f.file)
+		if text = tidy(text); !ok || text == "" {
+			continue
+		}
+		if text == "hash not programmed" {
+			text = "none"
+		}
+		r.Set(f.metric, 1, append(slices.Clone(f.labels), text)...)
+	}
+	if f := c.layout.flash; f != "" {
+		// Each read scans the flash.
+		r.number(collector.FPGAFlashWrites, rareInterval, f, 1)
+	}
+	if dir := c.layout.update; dir != "" {
+		c.readUpdate(r, dir)
+	}
+}
+
+// updateErrors are the texts of a failed firmware upload as printed by
+// drivers/base/firmware_loader/sysfs_upload.c.
+var updateErrors = []string{"hw-error", "timeout", "user-abort", "device-busy", "invalid-file-size", "read-write-error", "flash-wearout", "firmware-invalid"}
+
+// readUpdate sets the error of the last update of the card's flash, from its
+// device in the class firmware: empty without one, EBUSY while an update runs,
+// else step:error.
+func (c *dflCard) readUpdate(r *reading, dir string) {
+	text, ok := r.textEvery(c.options.SlowInterval, dir+"/error")
+	if !ok || text == "" {
+		return
+	}
+	_, name, _ := strings.Cut(text, ":")
+	if !slices.Contains(updateErrors, name) {
+		name = "other"
+	}
+	r.Set(collector.FPGAFirmwareUpdateError, 1, name)
 }
 
 // bitstream sets an identity that the driver prints in hexadecimal digits.

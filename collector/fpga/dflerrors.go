@@ -2,7 +2,7 @@ package fpga
 
 import (
 	_ "embed"
-	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,53 +68,39 @@ func dflErrorName(unit string, revision, bit int) string {
 // register is one error register. Its file is writable by root, and writing
 // clears it; it is only read.
 type register struct {
-	file string
-	unit string // label value
-	kind string // key of the table of names
+	registerFile
 	// revision is the file that selects the table of names, empty where the
 	// driver has none: mainline.
 	revision string
-	labels   []string
 }
 
-var fmeRegisters = []struct{ file, unit string }{
-	{"fme_errors", "fme"},
-	{"pcie0_errors", "pcie0"},
-	{"pcie1_errors", "pcie1"},
-	{"nonfatal_errors", "nonfatal"},
-	{"catfatal_errors", "fatal"},
-	{"inject_errors", "inject"},
+// registerFile is a file of a register: its label value, and the key of its
+// table of names.
+type registerFile struct{ file, unit, kind string }
+
+var fmeRegisters = []registerFile{
+	{"fme_errors", "fme", "fme"},
+	{"pcie0_errors", "pcie0", "pcie0"},
+	{"pcie1_errors", "pcie1", "pcie1"},
+	{"nonfatal_errors", "nonfatal", "nonfatal"},
+	{"catfatal_errors", "fatal", "fatal"},
+	{"inject_errors", "inject", "inject"},
 }
 
-func (c *dflCard) scanRegisters(dir string) []register {
-	has, revision := c.scanErrors(dir)
-	var out []register
-	for _, f := range fmeRegisters {
-		if has[f.file] {
-			out = append(out, register{dir + "/" + f.file, f.unit, f.unit, revision, []string{f.unit}})
+// registers lists the registers of a directory.
+func (c *dflCard) registers(dir string, files []registerFile) (out []register) {
+	names, _ := c.fs.Names(dir)
+	revision := ""
+	if slices.Contains(names, "revision") {
+		revision = dir + "/revision"
+	}
+	for _, f := range files {
+		if slices.Contains(names, f.file) {
+			f.file = dir + "/" + f.file
+			out = append(out, register{f, revision})
 		}
 	}
 	return out
-}
-
-func (c *dflCard) scanPortRegister(dir string) []register {
-	has, revision := c.scanErrors(dir)
-	if !has["errors"] {
-		return nil
-	}
-	return []register{{file: dir + "/errors", kind: "port", revision: revision}}
-}
-
-// scanErrors lists a directory of registers.
-func (c *dflCard) scanErrors(dir string) (has map[string]bool, revision string) {
-	has = map[string]bool{}
-	for _, n := range namesUnder(c.fs, dir) {
-		has[path.Base(n)] = true
-	}
-	if has["revision"] {
-		revision = dir + "/revision"
-	}
-	return has, revision
 }
 
 // readRevision returns the revision of the bits.
@@ -155,8 +141,5 @@ func (g *register) read(r *reading, c *dflCard) {
 			set = append(set, dflErrorName(g.kind, revision, bit))
 		}
 	}
-	r.Set(collector.FPGAErrorsLatched, float64(len(set)), g.labels...)
-	c.memory.latched(g.unit, set, func(labels []string, on bool) {
-		r.SetBool(collector.FPGAErrorLatched, on, labels...)
-	})
+	c.memory.latch(r, g.unit, set)
 }

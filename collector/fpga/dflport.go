@@ -1,7 +1,6 @@
 package fpga
 
 import (
-	"errors"
 	"path"
 	"strconv"
 	"strings"
@@ -17,9 +16,8 @@ type dflPort struct {
 	dir, name string // name is port and its number in the FME
 	region    *region
 	// has are the files of this port: an OFS port has no afu_id.
-	has      map[string]bool
-	register []register
-	labels   labelCache
+	has       map[string]bool
+	registers []register
 	// afu is the last identity and when it was read.
 	afu     string
 	afuRead time.Time
@@ -31,45 +29,32 @@ type dflPort struct {
 // takes the driver at most 16 s.
 const afuGrace = 60 * time.Second
 
-// throttleStates are the values of power_state.
-var throttleStates = []struct {
-	value uint64
-	name  string
-}{{0, "normal"}, {1, "ap1"}, {2, "ap2"}, {6, "ap6"}}
-
 // scanPort lists the files of a port. Known state is preserved.
-func (c *dflCard) scanPort(dir string, before []*dflPort) *dflPort {
+func (c *dflCard) scanPort(r *reading, dir string, before []*dflPort) *dflPort {
 	p := &dflPort{}
 	for _, b := range before {
 		if b.dir == dir {
 			*p = *b
 		}
 	}
-	p.dir, p.has, p.register = dir, map[string]bool{}, nil
+	if p.region == nil {
+		p.name = "port" + strings.TrimPrefix(path.Base(dir), "dfl-port.")
+		if id, ok := r.textEvery(never, dir+"/id"); ok { // its number in the FME, behind no lock
+			if n, err := strconv.ParseUint(id, 0, 16); err == nil {
+				p.name = "port" + strconv.FormatUint(n, 10)
+			}
+		}
+		p.region = c.memory.region(p.name)
+	}
+	p.dir, p.has = dir, map[string]bool{}
 	for _, n := range namesUnder(c.fs, dir) {
 		p.has[path.Base(n)] = true
 	}
-	if p.has["errors"] {
-		p.register = c.scanPortRegister(dir + "/errors")
-	}
+	p.registers = c.registers(dir+"/errors", []registerFile{{"errors", p.name, "port"}})
 	return p
 }
 
-// identify reads the port's number in the FME. Until then it has no labels.
-func (p *dflPort) identify(r *reading, c *dflCard) {
-	name := "port" + strings.TrimPrefix(path.Base(p.dir), "dfl-port.")
-	if id, ok := r.textEvery(never, p.dir+"/id"); ok {
-		if n, err := strconv.ParseUint(id, 0, 16); err == nil {
-			name = "port" + strconv.FormatUint(n, 10)
-		}
-	}
-	p.name, p.region = name, c.memory.region(name)
-}
-
 func (p *dflPort) read(r *reading, c *dflCard) {
-	if p.region == nil {
-		p.identify(r, c)
-	}
 	if p.has["afu_id"] {
 		p.readAFU(r, c)
 	} else {
@@ -78,22 +63,8 @@ func (p *dflPort) read(r *reading, c *dflCard) {
 	if p.has["power_state"] {
 		p.readThrottle(r)
 	}
-	for _, event := range []string{"ap1", "ap2"} {
-		file := event + "_event"
-		if !p.has[file] {
-			continue
-		}
-		if text, ok := r.text(p.dir + "/" + file); ok {
-			if v, ok := hexadecimal(text); ok {
-				r.SetBool(collector.FPGAThrottleLatched, v != 0, p.labels.of(p.name, event)...)
-			} else {
-				r.Reject(collector.FPGAThrottleLatched, collector.RejectType)
-			}
-		}
-	}
-	for i := range p.register {
-		p.register[i].unit, p.register[i].labels = p.name, p.labels.of(p.name, "")[:1]
-		p.register[i].read(r, c)
+	for i := range p.registers {
+		p.registers[i].read(r, c)
 	}
 }
 
@@ -127,28 +98,24 @@ func (p *dflPort) readAFU(r *reading, c *dflCard) {
 		c.missed = true
 		return
 	default:
-		r.fail(errors.Join(err))
+		r.fail(err)
 		return
 	}
-	r.SetBool(collector.FPGABitstreamLoaded, loaded, p.labels.of(p.name, "")[:1]...)
-	p.identity(r)
+	p.report(r, loaded)
 }
 
-// identity sets the function that is loaded or, within afuGrace, was.
-func (p *dflPort) identity(r *reading) {
+// report sets the function that is loaded or, within afuGrace, was.
+func (p *dflPort) report(r *reading, loaded bool) {
+	r.SetBool(collector.FPGABitstreamLoaded, loaded, p.name)
 	if p.afu != "" && r.now.Sub(p.afuRead) < afuGrace {
 		r.Set(collector.FPGABitstreamInfo, 1, p.name, "afu", p.afu)
 	}
 }
 
 // unloaded sets the readings of a port that is being configured.
-func (p *dflPort) unloaded(r *reading, c *dflCard) {
-	if p.region == nil {
-		p.identify(r, c) // id is behind no lock
-	}
+func (p *dflPort) unloaded(r *reading) {
 	if p.has["afu_id"] {
-		r.Set(collector.FPGABitstreamLoaded, 0, p.labels.of(p.name, "")[:1]...)
-		p.identity(r)
+		p.report(r, false)
 	}
 }
 
@@ -156,6 +123,12 @@ func (p *dflPort) unloaded(r *reading, c *dflCard) {
 func isAFU(text string) bool {
 	return len(text) == 32 && sysfs.Hex(strings.ToLower(text))
 }
+
+// throttleStates are the values of the label state by those of power_state.
+var (
+	throttleNames  = []string{"normal", "ap1", "ap2", "ap6", "other"}
+	throttleStates = map[uint64]string{0: "normal", 1: "ap1", 2: "ap2", 6: "ap6"}
+)
 
 func (p *dflPort) readThrottle(r *reading) {
 	text, ok := r.text(p.dir + "/power_state")
@@ -169,12 +142,11 @@ func (p *dflPort) readThrottle(r *reading) {
 		r.Reject(collector.FPGAThrottleState, collector.RejectType)
 		return
 	}
-	other := true
-	for _, s := range throttleStates {
-		r.SetBool(collector.FPGAThrottleState, v == s.value, p.labels.of(p.name, s.name)...)
-		other = other && v != s.value
+	state, known := throttleStates[v]
+	if !known {
+		state = "other"
 	}
-	r.SetBool(collector.FPGAThrottleState, other, p.labels.of(p.name, "other")...)
+	r.states(collector.FPGAThrottleState, throttleNames, state, p.name)
 }
 
 // hexadecimal parses what a driver prints with %x, 0x%x or 0x%llx.

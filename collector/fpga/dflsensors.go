@@ -1,11 +1,58 @@
 package fpga
 
 import (
+	"cmp"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
+
+// scanChips lists the card's sensors and, by their location, the board
+// controller.
+func (c *dflCard) scanChips(r *reading, l *dflLayout) {
+	taken := map[string]bool{}
+	for _, chip := range r.findChips(c.dir) {
+		// The controller's device: …/spi4.0/n3000bmc-hwmon.6.auto/hwmon/hwmon6.
+		device := path.Dir(path.Dir(chip.dir))
+		if strings.Contains(path.Base(device), "bmc-hwmon") {
+			c.scanController(path.Dir(device), l)
+		}
+		if chip.name == "dfl_fme_thermal" && r.dummy(&chip, c.fs) {
+			continue
+		}
+		list := channels
+		if chip.name == "dfl_fme_power" {
+			list = fmePower
+		}
+		r.findSensors(&chip, list, "input", taken, func(_, id, label string) string {
+			return cmp.Or(label, map[string]string{"dfl_fme_thermal": "FPGA", "dfl_fme_power": boardPower}[chip.name], id)
+		})
+		for i := range chip.sensors {
+			if s := &chip.sensors[i]; s.kind == "power" && (chip.name == "dfl_fme_power" || s.label == boardPower) {
+				s.metric, s.labels = collector.PowerWatts, nil
+			}
+		}
+		l.chips = append(l.chips, chip)
+	}
+}
+
+const boardPower = "Board Power"
+
+// fmePower is the sensor of the FME, whose thresholds are writable and only read.
+var fmePower = []channel{{"power", collector.PowerWatts, 1e-6, collector.FPGAPowerThreshold, upper, upper}}
+
+// dummy reports whether a chip of the FME measures nothing: OFS cards have the
+// feature without a sensor; it reads 0 and has no thresholds.
+func (r *reading) dummy(c *chip, fs *tree) bool {
+	names, _ := fs.Names(c.dir)
+	if slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "temp1_") && n != "temp1_input" }) {
+		return false
+	}
+	text, ok := r.text(c.dir + "/temp1_input")
+	return ok && text == "0"
+}
 
 // readSensors sets temperatures, rails and power.
 func (c *dflCard) readSensors(r *reading) {
@@ -29,8 +76,7 @@ func (c *dflCard) readSensors(r *reading) {
 				powered = powered || metric == collector.PowerWatts
 				r.Set(metric, v, labels...)
 			}
-			r.readLimits(&c.options, s, v, known)
-			r.readAlarms(s)
+			r.readLimits(c.options.SlowInterval, s, v, known)
 		}
 	}
 	if !metered {

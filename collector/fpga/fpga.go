@@ -38,16 +38,6 @@ type Options struct {
 	// elsewhere, for containers, whose runtime hides /sys/firmware. Empty:
 	// firmware/devicetree/base of the sysfs tree.
 	Firmware string
-	// Transactions turns on counting of the transactions of DFL cards by their
-	// performance monitoring unit. It requires CAP_PERFMON, and prevents other
-	// programs from counting those of one port.
-	Transactions bool
-	// Wake is called when the kernel reports that a device has come or gone, so
-	// that a round can start. The Source listens to the kernel's broadcasts
-	// only where Wake is set. Where they are unavailable, it is not called.
-	Wake func()
-
-	perf perf // tests replace the system's
 }
 
 const (

@@ -3,8 +3,10 @@ package fpga
 import (
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
@@ -18,23 +20,20 @@ type chip struct {
 
 // sensor is one channel of a chip.
 type sensor struct {
-	kind   string // temp, in, curr or power
-	label  string // as the driver prints it, or kind and number
+	*channel
+	id     string // the kernel's name, such as temp12
+	label  string // as the driver prints it, or id
 	metric *collector.Metric
 	labels []string
 	input  string
-	// unit is the value of one count of the file in the metric's unit.
-	unit   float64
 	limits []limit
 	alarms []limit
+	// unlimited: its limits only decide whether its alarms are valid.
+	unlimited bool
 }
 
-// limit is a threshold of a sensor, or its alarm.
-type limit struct {
-	file   string
-	name   string
-	labels []string
-}
+// limit is the file of a threshold of a sensor, or of its alarm.
+type limit struct{ file, name string }
 
 // hwmonFiles are the files of a chip that a family may open, without their
 // directory. Averages, extremes, targets and settings are excluded.
@@ -56,22 +55,24 @@ func below(dir string, files ...string) []string {
 
 // channel is the quantity that a kind of sensor measures.
 type channel struct {
-	kind    string
-	metric  **collector.Metric
-	unit    float64
-	limit   **collector.Metric
-	limits  []suffix
-	alarmed bool
+	kind   string // temp, in, curr or power
+	metric *collector.Metric
+	// unit is the value of one count of a file in the metric's unit.
+	unit   float64
+	limit  *collector.Metric
+	limits []limit // file is the end of the name: temp1_max
+	alarms []limit // temp1_max_alarm
 }
 
-type suffix struct{ file, name string }
-
-var channels = []channel{
-	{"temp", &collector.TemperatureCelsius, 1e-3, &collector.TemperatureLimit, []suffix{{"max", "warning"}, {"crit", "critical"}, {"emergency", "shutdown"}}, true},
-	{"in", &collector.FPGAVoltage, 1e-3, &collector.FPGAVoltageLimit, []suffix{{"lcrit", "low_critical"}, {"min", "low_warning"}, {"max", "warning"}, {"crit", "critical"}}, false},
-	{"curr", &collector.FPGACurrent, 1e-3, &collector.FPGACurrentLimit, []suffix{{"max", "warning"}, {"crit", "critical"}}, false},
-	{"power", &collector.FPGARailPower, 1e-6, &collector.FPGAPowerThreshold, nil, true},
-}
+var (
+	channels = []channel{
+		{"temp", collector.TemperatureCelsius, 1e-3, collector.TemperatureLimit, []limit{{"max", "warning"}, {"crit", "critical"}, {"emergency", "shutdown"}}, upper},
+		{"in", collector.FPGAVoltage, 1e-3, collector.FPGAVoltageLimit, []limit{{"lcrit", "low_critical"}, {"min", "low_warning"}, {"max", "warning"}, {"crit", "critical"}}, nil},
+		{"curr", collector.FPGACurrent, 1e-3, collector.FPGACurrentLimit, upper, nil},
+		{"power", collector.FPGARailPower, 1e-6, collector.FPGAPowerThreshold, nil, upper},
+	}
+	upper = []limit{{"max", "warning"}, {"crit", "critical"}}
+)
 
 // maxChips and maxChannels bound the chips of a card and the channels of each.
 const (
@@ -102,10 +103,11 @@ func (r *reading) findChips(dir string) []chip {
 	return chips
 }
 
-// findSensors lists the channels of a chip. Where two sensors of a card measure
-// the same quantity and have the same name, the later one gets its channel
-// appended to the label; taken has the labels in use.
-func (r *reading) findSensors(c *chip, taken map[string]bool, title func(kind, channel, label string) string) {
+// findSensors lists the channels of a chip that have a file with the given end:
+// input, where the sensor is read. Where two sensors of a card measure the same
+// quantity and have the same name, the later one gets its channel appended to
+// the label; taken has the labels in use. A sensor without a title is left out.
+func (r *reading) findSensors(c *chip, list []channel, end string, taken map[string]bool, title func(kind, id, label string) string) {
 	names, err := r.fs.Names(c.dir)
 	if err != nil {
 		if !absent(err) {
@@ -117,10 +119,19 @@ func (r *reading) findSensors(c *chip, taken map[string]bool, title func(kind, c
 	for _, n := range names {
 		has[n] = true
 	}
+	files := func(id, end string, of []limit) (out []limit) {
+		for _, l := range of {
+			if f := id + "_" + l.file + end; has[f] {
+				out = append(out, limit{c.dir + "/" + f, l.name})
+			}
+		}
+		return out
+	}
+	slices.SortFunc(names, natural)
 	for _, n := range names {
-		id, isInput := strings.CutSuffix(n, "_input")
-		ch := channelOf(id)
-		if !isInput || ch == nil || len(c.sensors) >= maxChannels {
+		id, ok := strings.CutSuffix(n, "_"+end)
+		ch := channelOf(list, id)
+		if !ok || ch == nil || len(c.sensors) >= maxChannels {
 			continue
 		}
 		label := ""
@@ -135,33 +146,21 @@ func (r *reading) findSensors(c *chip, taken map[string]bool, title func(kind, c
 			label += " (" + path.Base(c.name) + " " + id + ")"
 		}
 		taken[ch.kind+label] = true
-		s := sensor{kind: ch.kind, label: label, metric: *ch.metric, labels: []string{label}, input: c.dir + "/" + n, unit: ch.unit}
-		for _, l := range ch.limits {
-			if f := id + "_" + l.file; has[f] {
-				s.limits = append(s.limits, limit{c.dir + "/" + f, l.name, []string{label, l.name}})
-			}
-		}
-		for _, l := range []suffix{{"max_alarm", "warning"}, {"crit_alarm", "critical"}} {
-			if f := id + "_" + l.file; ch.alarmed && has[f] {
-				s.alarms = append(s.alarms, limit{c.dir + "/" + f, l.name, []string{label, l.name}})
-			}
-		}
-		c.sensors = append(c.sensors, s)
+		c.sensors = append(c.sensors, sensor{
+			channel: ch, id: id, label: label, metric: ch.metric, labels: []string{label}, input: c.dir + "/" + n,
+			limits: files(id, "", ch.limits), alarms: files(id, "_alarm", ch.alarms),
+		})
 	}
 }
 
 // channelOf returns the quantity of the channel id, such as temp12.
-func channelOf(id string) *channel {
+func channelOf(list []channel, id string) *channel {
 	kind := strings.TrimRight(id, "0123456789")
-	if kind == id {
+	i := slices.IndexFunc(list, func(c channel) bool { return c.kind == kind && kind != id })
+	if i < 0 {
 		return nil
 	}
-	for i := range channels {
-		if channels[i].kind == kind {
-			return &channels[i]
-		}
-	}
-	return nil
+	return &list[i]
 }
 
 // labelBytes bounds a label value from a driver, in bytes.
@@ -185,6 +184,16 @@ func (r *reading) value(m *collector.Metric, file string, unit float64) (float64
 	return r.whole(m, text, unit)
 }
 
+// number sets the integer in a file that is read at most once in an interval; 0
+// is in every round.
+func (r *reading) number(m *collector.Metric, interval time.Duration, file string, unit float64, labels ...string) {
+	if text, ok := r.textEvery(interval, file); ok {
+		if v, ok := r.whole(m, text, unit); ok {
+			r.Set(m, v, labels...)
+		}
+	}
+}
+
 func (r *reading) whole(m *collector.Metric, text string, unit float64) (float64, bool) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -203,59 +212,53 @@ func scaled(v, unit float64) float64 {
 	return v * unit
 }
 
-// readLimits sets the thresholds of a sensor, which are read once in
-// SlowInterval. Implausible ones are left out: 0 and below are none, and of a
-// warning above its critical limit neither is valid.
-func (r *reading) readLimits(o *Options, s *sensor, measured float64, known bool) {
-	if len(s.limits) == 0 {
-		return
-	}
-	m := *channelOf(s.kind + "0").limit
+// readLimits sets the thresholds of a sensor, which are read at most once in an
+// interval, and its alarms. Implausible thresholds are left out: 0 and below are
+// none, and of two in the wrong order neither is valid. So is the alarm of a
+// threshold that is none.
+func (r *reading) readLimits(interval time.Duration, s *sensor, measured float64, known bool) {
 	values := make([]float64, len(s.limits))
+	none := map[string]bool{}
 	for i, l := range s.limits {
-		if text, ok := r.textEvery(o.SlowInterval, l.file); ok {
-			values[i], _ = r.whole(m, text, s.unit)
+		if text, ok := r.textEvery(interval, l.file); ok {
+			values[i], _ = r.whole(s.limit, text, s.unit)
 		}
+		none[l.name] = values[i] <= 0
 	}
+	above := -1 // the last upper limit
+	valid := make([]bool, len(s.limits))
 	for i, l := range s.limits {
-		v := values[i]
-		if s.kind == "temp" && (v <= 0 || known && bogus(v, measured)) {
-			if v > 0 {
-				r.Reject(m, collector.RejectRange)
-			}
+		low := strings.HasPrefix(l.name, "low_")
+		valid[i] = low || values[i] > 0
+		if low || values[i] <= 0 {
 			continue
 		}
-		if l.name == "warning" || l.name == "critical" {
-			if w, c := named(s.limits, values, "warning"), named(s.limits, values, "critical"); v <= 0 || w > 0 && c > 0 && w > c {
-				if v > 0 {
-					r.Reject(m, collector.RejectRange)
-				}
-				continue
+		if above >= 0 && values[above] > values[i] {
+			valid[above], valid[i] = false, false
+		}
+		above = i
+	}
+	for i, l := range s.limits {
+		switch {
+		case s.unlimited:
+		case !valid[i] || s.kind == "temp" && known && bogus(values[i], measured):
+			if values[i] > 0 {
+				r.Reject(s.limit, collector.RejectRange)
 			}
-		}
-		r.Set(m, v, l.labels...)
-	}
-}
-
-func named(limits []limit, values []float64, name string) float64 {
-	for i, l := range limits {
-		if l.name == name {
-			return values[i]
+		case len(s.limit.Labels) == 1: // of the whole card
+			r.Set(s.limit, values[i], l.name)
+		default:
+			r.Set(s.limit, values[i], s.label, l.name)
 		}
 	}
-	return 0
+	for _, a := range s.alarms {
+		if !none[a.name] {
+			r.number(collector.FPGASensorAlarm, 0, a.file, 1, s.label, a.name)
+		}
+	}
 }
 
 // bogus reports whether a temperature limit is none: board controllers return
 // 17.5 degrees for an empty cage. A part that idles above 50 degrees is common,
 // one that must stay below 50 does not exist.
 func bogus(limit, measured float64) bool { return limit < 50 && measured > limit }
-
-// readAlarms sets the driver's alarms of a sensor.
-func (r *reading) readAlarms(s *sensor) {
-	for _, a := range s.alarms {
-		if v, ok := r.value(collector.FPGASensorAlarm, a.file, 1); ok {
-			r.Set(collector.FPGASensorAlarm, v, a.labels...)
-		}
-	}
-}

@@ -31,7 +31,7 @@ var iioNames = map[string]bool{"xilinx-ams": true, "xadc": true, "xilinx-system-
 var amsSensors = map[string]string{"temp7": "ps_lpd", "temp8": "ps_fpd", "temp20": "pl"}
 
 // scanIIO lists the converters of the node. SoCs have one.
-func (c *managerCard) scanIIO(r *reading) {
+func (c *socCard) scanIIO(r *reading) {
 	names, _ := c.fs.Names("bus/iio/devices")
 	for _, n := range names {
 		dir, err := c.fs.Resolve("bus/iio/devices/" + n)

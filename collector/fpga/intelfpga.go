@@ -38,25 +38,13 @@ func findIntelFPGA(fs *tree) (places []place, err error) {
 			continue
 		}
 		p := place{id: path.Base(dir), dir: dir}
-		for _, unit := range intelUnits(fs, dir) {
+		for _, unit := range fpgaUnits(fs, dir+"/fpga", "intel-fpga-") {
 			name := path.Base(unit)
 			p.kubeIDs = append(p.kubeIDs, name, "dfl-"+strings.TrimPrefix(name, "intel-fpga-"))
 		}
 		places = append(places, p)
 	}
 	return places, nil
-}
-
-// intelUnits lists the management engine and the ports of a card.
-func intelUnits(fs *tree, dir string) (units []string) {
-	for _, dev := range namesUnder(fs, dir+"/fpga") {
-		for _, n := range namesUnder(fs, dev) {
-			if name := path.Base(n); strings.HasPrefix(name, "intel-fpga-fme.") || strings.HasPrefix(name, "intel-fpga-port.") {
-				units = append(units, n)
-			}
-		}
-	}
-	return units[:min(len(units), maxRegions)]
 }
 
 type intelFPGACard struct{ *env }
@@ -66,7 +54,7 @@ func (c *intelFPGACard) read(r *reading) {
 	r.Vendor, r.Model = vendorOf(r.pci.vendor), dflModel(r.pci)
 	r.info(c.env, r.Driver, r.pci, "", "", "")
 	ports := 0
-	for _, unit := range intelUnits(c.fs, c.dir) {
+	for _, unit := range fpgaUnits(c.fs, c.dir+"/fpga", "intel-fpga-") {
 		if strings.HasPrefix(path.Base(unit), "intel-fpga-port.") {
 			c.readPort(r, unit, "port"+strconv.Itoa(ports))
 			ports++

@@ -164,12 +164,6 @@ type poller interface {
 	poll(now time.Time)
 }
 
-// closer is a card with resources. close is its last call, after the last read
-// and on the same goroutine.
-type closer interface {
-	close()
-}
-
 // env is the environment of a card.
 type env struct {
 	place
@@ -208,7 +202,15 @@ func (r *reading) fail(err error) {
 	}
 }
 
+// states sets 1 for the current state and 0 for the others. labels precede the
+// state.
+func (r *reading) states(m *collector.Metric, states []string, state string, labels ...string) {
+	for _, s := range states {
+		r.SetBool(m, s == state, append(slices.Clone(labels), s)...)
+	}
+}
+
 // families are all families of the Source, in the order in which they are
-// searched for cards. A card found by two of them belongs to the first;
-// manager, for cards of no other family, is last.
-var families = []*family{&dfl, &intelFPGA, &xrt, &ami, &aws, &manager}
+// searched for cards. A card found by two of them belongs to the first; soc, for
+// cards of no other family, is last.
+var families = []*family{&dfl, &intelFPGA, &xrt, &ami, &aws, &soc}

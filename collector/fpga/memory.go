@@ -29,12 +29,12 @@ func (m *memory) readings(d *collector.Device) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, g := range m.regions {
-		for i := range outcomes {
-			d.Set(collector.FPGAReconfigurations, float64(g.counts[i]), g.labels[i]...)
+		for i, o := range outcomes {
+			d.Set(collector.FPGAReconfigurations, float64(g.counts[i]), g.name, o)
 		}
 	}
 	for _, e := range m.registers {
-		d.Set(collector.FPGAErrors, float64(e.count), e.labels...)
+		d.Set(collector.FPGAErrors, float64(e.count), e.name)
 	}
 }
 
@@ -63,9 +63,6 @@ func (m *memory) region(name string) *region {
 		return m.regions[maxRegions-1]
 	}
 	g := &region{memory: m, name: name, durations: collector.NewDistribution(collector.FPGAReconfigurationSeconds, m.device, name)}
-	for i, o := range outcomes {
-		g.labels[i] = []string{name, o}
-	}
 	m.regions = append(m.regions, g)
 	return g
 }
@@ -76,48 +73,49 @@ const maxRegions = 32
 // errorRegister counts the errors of one error register of a card. A register is
 // no counter: an error is counted when its bit is set after it was clear.
 type errorRegister struct {
-	labels []string // its name
-	count  uint64
+	name  string
+	count uint64
 	// bits have been set since the card was first read, in order of appearance.
 	bits []*errorBit
 }
 
-// errorBit stays set until it is cleared.
+// errorBit is an error of a register, and whether it is set. It stays set until
+// software clears it.
 type errorBit struct {
-	labels []string // names of the register and the error
-	on     bool
+	name string
+	on   bool
 }
 
 // maxLatches bounds the bits of one register.
 const maxLatches = 64
 
-// latched takes the names of the errors that are set in a register, and yields
-// every one that has been set so far with its labels and whether it is set.
-// Names beyond maxLatches are dropped.
-func (m *memory) latched(register string, set []string, yield func(labels []string, on bool)) {
+// latch sets the errors that are set in a register now, and those that have been
+// set before. Names beyond maxLatches are dropped.
+func (m *memory) latch(r *reading, register string, set []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	i := slices.IndexFunc(m.registers, func(e *errorRegister) bool { return e.labels[0] == register })
+	r.Set(collector.FPGAErrorsLatched, float64(len(set)), register)
+	i := slices.IndexFunc(m.registers, func(e *errorRegister) bool { return e.name == register })
 	first := i < 0
 	if first {
 		i = len(m.registers)
-		m.registers = append(m.registers, &errorRegister{labels: []string{register}})
+		m.registers = append(m.registers, &errorRegister{name: register})
 	}
 	e := m.registers[i]
 	for _, name := range set {
-		known := slices.ContainsFunc(e.bits, func(b *errorBit) bool { return b.labels[1] == name })
+		known := slices.ContainsFunc(e.bits, func(b *errorBit) bool { return b.name == name })
 		if !known && len(e.bits) < maxLatches {
-			e.bits = append(e.bits, &errorBit{labels: []string{register, name}})
+			e.bits = append(e.bits, &errorBit{name: name})
 		}
 	}
 	for _, b := range e.bits {
-		on := slices.Contains(set, b.labels[1])
+		on := slices.Contains(set, b.name)
 		// A bit that is set in the first read may have been set at any time
 		// before.
 		if on && !b.on && !first {
 			e.count++
 		}
 		b.on = on
-		yield(b.labels, on)
+		r.SetBool(collector.FPGAErrorLatched, on, register, b.name)
 	}
 }

@@ -83,7 +83,7 @@ func FuzzTexts(f *testing.F) {
 		if natural(s, s) != 0 || natural(s, s+"x") > 0 {
 			t.Errorf("%q is not in order", s)
 		}
-		if c := channelOf(s); c != nil && !strings.HasPrefix(s, c.kind) {
+		if c := channelOf(channels, s); c != nil && !strings.HasPrefix(s, c.kind) {
 			t.Errorf("%q measures %s", s, c.kind)
 		}
 		for b, name := range parseErrorTable(s) {

@@ -68,3 +68,23 @@ func (r *reading) info(e *env, driver string, p pciIdentity, serial, board, mana
 	}
 	r.Set(collector.FPGAInfo, 1, e.family.name, driver, id, manager)
 }
+
+// identity is the last text of the files that identify a card: it does not
+// change because the card's controller does not answer.
+type identity map[string]string
+
+// first returns the text of a file in the first directory that has it, fit for
+// a label. Where none has one now, it returns the last one.
+func (i identity) first(r *reading, interval time.Duration, dirs []string, file string) string {
+	for _, d := range dirs {
+		if d == "" {
+			continue
+		}
+		text, ok := r.textEvery(interval, d+"/"+file)
+		if text = tidy(text); ok && text != "" && text != "N/A" {
+			i[file] = text
+			break
+		}
+	}
+	return i[file]
+}

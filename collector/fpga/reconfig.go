@@ -23,7 +23,6 @@ const (
 type region struct {
 	*memory
 	name      string
-	labels    [len(outcomes)][]string
 	counts    [len(outcomes)]uint64
 	durations *collector.Distribution
 

@@ -131,33 +131,3 @@ func FuzzReconfigurations(f *testing.F) {
 		}
 	})
 }
-
-// TestLatches: an error counts when its bit appears, not for being set.
-func TestLatches(t *testing.T) {
-	m := newMemory("card", nil)
-	see := func(set ...string) map[string]bool {
-		out := map[string]bool{}
-		m.latched("fme", set, func(labels []string, on bool) { out[labels[1]] = on })
-		return out
-	}
-	for i, c := range []struct {
-		set   []string
-		want  map[string]bool
-		count float64
-	}{
-		{[]string{"old"}, map[string]bool{"old": true}, 0},
-		{[]string{"old", "new"}, map[string]bool{"old": true, "new": true}, 1},
-		{nil, map[string]bool{"old": false, "new": false}, 1},
-		{[]string{"old"}, map[string]bool{"old": true, "new": false}, 2},
-		{[]string{"old"}, map[string]bool{"old": true, "new": false}, 2},
-	} {
-		if diff := cmp.Diff(c.want, see(c.set...)); diff != "" {
-			t.Errorf("step %d (-want +got):\n%s", i, diff)
-		}
-		var d collector.Device
-		m.readings(&d)
-		if len(d.Readings) != 1 || d.Readings[0].Value != c.count {
-			t.Errorf("step %d: %v, want %v", i, d.Readings, c.count)
-		}
-	}
-}

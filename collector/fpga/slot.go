@@ -36,11 +36,7 @@ type slot struct {
 func newSlot(f *family, e *env) *slot {
 	s := &slot{env: e, family: f, card: f.open(e), quit: make(chan struct{}), polled: make(chan struct{})}
 	s.known = e.device()
-	s.Worker = solo.New(s.read, func() {
-		if c, ok := s.card.(closer); ok {
-			c.close()
-		}
-	})
+	s.Worker = solo.New(s.read, nil)
 	if p, ok := s.card.(poller); ok && e.options.PollInterval > 0 {
 		go s.poll(p, e.options.PollInterval)
 	} else {

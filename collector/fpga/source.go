@@ -20,7 +20,6 @@ type Source struct {
 	fs      sysfs.FS
 	options Options
 	lister  *lister
-	uevents *listener // nil without
 	finder  solo.Slot[listing]
 	// listed: the cards have been listed once.
 	listed bool
@@ -38,9 +37,6 @@ func newSource(f sysfs.FS, o Options, list []*family) *Source {
 	if o.Emit == nil {
 		o.Emit = func(collector.Event) {}
 	}
-	if o.perf == nil {
-		o.perf = systemPerf{}
-	}
 	if o.PollInterval == 0 {
 		o.PollInterval = defaultPollInterval
 	}
@@ -54,11 +50,6 @@ func newSource(f sysfs.FS, o Options, list []*family) *Source {
 		finder:   solo.Slot[listing]{Worker: solo.New(l.list, nil)},
 		slots:    map[string]*slot{},
 		memories: map[string]*memory{},
-	}
-	if o.Wake != nil {
-		if from, err := openUevents(); err == nil {
-			s.uevents = listen(from, func() { l.afresh.Store(true); o.Wake() })
-		}
 	}
 	return s
 }
@@ -177,9 +168,6 @@ func (s *Source) memory(id string) *memory {
 // Close ends the goroutines of all cards, except those in a read that does not
 // return.
 func (s *Source) Close() error {
-	if s.uevents != nil {
-		s.uevents.close()
-	}
 	s.finder.Stop()
 	for id, sl := range s.slots {
 		s.leave(id, sl)

@@ -134,8 +134,11 @@ func (r *reading) text(name string) (string, bool) {
 	return text, ok
 }
 
-// textEvery is text at most once in interval.
+// textEvery is text at most once in interval, where that is not 0.
 func (r *reading) textEvery(interval time.Duration, name string) (string, bool) {
+	if interval == 0 {
+		return r.text(name)
+	}
 	return r.got(r.fs.ReadEvery(r.now, interval, name))
 }
 

@@ -14,7 +14,9 @@ package kernellog
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -36,12 +38,9 @@ const retryEvery = 30 * time.Second
 type Options struct {
 	// Path is the log; "" is DefaultPath. A regular file is followed as it
 	// grows, through truncation and replacement; it may contain records as in
-	// /dev/kmsg, or lines as printed by dmesg, syslog or the journal.
+	// /dev/kmsg, or lines as printed by dmesg, syslog or the journal. On many
+	// systems any user can write a line to a file of syslog.
 	Path string
-	// Fallbacks are tried in order where Path is missing or unreadable:
-	// /var/log/kern.log, /var/log/messages. On many systems any user can write
-	// a line to them, so none is read by default.
-	Fallbacks []string
 	// Sysfs is the root of sysfs; "" is /sys. It has the version of the loaded
 	// driver, and the kind of device that a PCIe error belongs to.
 	Sysfs string
@@ -64,8 +63,7 @@ type Source struct {
 	closed bool
 	stop   chan struct{}
 	open   []*os.File
-	err    error // why no log is followed
-	labels []string
+	err    error // why the log is not followed
 	counts counts
 
 	reader *reader // of the goroutine
@@ -73,7 +71,7 @@ type Source struct {
 
 // counts are the counters that Sample returns.
 type counts struct {
-	records, lost, xids, sxids atomic.Uint64
+	lost, xids, sxids atomic.Uint64
 }
 
 var (
@@ -120,8 +118,6 @@ func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 		return collector.Round{}, s.err
 	}
 	return collector.Round{Node: []collector.Reading{
-		{Metric: collector.KernelLogInfo, Labels: s.labels, Value: 1},
-		{Metric: collector.KernelLogRecords, Value: float64(s.counts.records.Load())},
 		{Metric: collector.KernelLogLost, Value: float64(s.counts.lost.Load())},
 		{Metric: collector.KernelLogMalformed, Labels: malformedXid, Value: float64(s.counts.xids.Load())},
 		{Metric: collector.KernelLogMalformed, Labels: malformedSXid, Value: float64(s.counts.sxids.Load())},
@@ -145,8 +141,7 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// run follows the first log that can be opened, and retries where none can or
-// where the log has ended.
+// run follows the log, and retries where it cannot be opened or has ended.
 func (s *Source) run() {
 	s.reader = newReader(s)
 	var once sync.Once
@@ -159,7 +154,7 @@ func (s *Source) run() {
 			s.mu.Unlock()
 			return
 		}
-		s.err = err
+		s.err = explain(err)
 		s.mu.Unlock()
 		ready()
 		select {
@@ -170,38 +165,32 @@ func (s *Source) run() {
 	}
 }
 
-// follow opens a log and reads it until it ends or the Source is closed. It
-// calls ready when the log's past has been read. A log that ends before that
-// counts as one that cannot be opened.
+// follow opens the log and reads it until it ends or the Source is closed. It
+// calls ready when the log's past has been read.
 func (s *Source) follow(ready func()) error {
-	var failed unreadable
-	for i, path := range append([]string{s.opts.Path}, s.opts.Fallbacks...) {
-		l, err := s.openLog(path)
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		fallback := ""
-		if i > 0 {
-			fallback = why(failed[0])
-		}
-		s.reader.attach(l)
-		reached := false
-		err = l.follow(s.stop, s.reader, func() {
-			if !reached {
-				reached = true
-				s.mu.Lock()
-				s.err, s.labels = nil, []string{path, fallback}
-				s.mu.Unlock()
-				ready()
-			}
-		})
-		s.release(l.files()...)
-		err = fmt.Errorf("follow %s: %w", path, err)
-		if reached {
-			return err
-		}
-		failed = append(failed, err)
+	l, err := s.openLog(s.opts.Path)
+	if err != nil {
+		return err
 	}
-	return refusal(failed)
+	defer func() { s.release(l.files()...) }()
+	s.reader.attach(l)
+	err = l.follow(s.stop, s.reader, func() {
+		s.mu.Lock()
+		s.err = nil
+		s.mu.Unlock()
+		ready()
+	})
+	return fmt.Errorf("follow %s: %w", s.opts.Path, err)
+}
+
+// explain adds to an error of the log that a file which does not exist is a log
+// that the node does not have, and which permission is missing.
+func explain(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: %w", collector.ErrAbsent, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w (the kernel log takes CAP_SYSLOG where the sysctl kernel.dmesg_restrict is 1, and in a container the device itself)", err)
+	}
+	return err
 }

@@ -1,56 +1,11 @@
 package kernellog
 
 import (
-	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
-
-	"github.com/accel-exporter/accel-exporter/collector"
 )
-
-// why returns the value of the label for an error of opening the log.
-func why(err error) string {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "absent"
-	case errors.Is(err, fs.ErrPermission):
-		return "denied"
-	default:
-		return "error"
-	}
-}
-
-// unreadable are the errors of opening several logs.
-type unreadable []error
-
-func (u unreadable) Unwrap() []error { return u }
-
-func (u unreadable) Error() string {
-	texts := make([]string, len(u))
-	for i, err := range u {
-		texts[i] = err.Error()
-	}
-	return strings.Join(texts, "; ")
-}
-
-// refusal returns why none of the logs could be opened. A missing permission
-// takes precedence over a missing file.
-func refusal(failed unreadable) error {
-	there := func(err error) bool { return !errors.Is(err, fs.ErrNotExist) }
-	denied := func(err error) bool { return errors.Is(err, fs.ErrPermission) }
-	switch {
-	case !slices.ContainsFunc(failed, there):
-		return fmt.Errorf("%w: %w", collector.ErrAbsent, failed)
-	case slices.ContainsFunc(failed, denied):
-		return fmt.Errorf("%w (the kernel log takes CAP_SYSLOG where the sysctl kernel.dmesg_restrict is 1, and in a container the device itself)", failed)
-	default:
-		return failed
-	}
-}
 
 // openLog opens path and keeps the file for Close.
 func (s *Source) openLog(path string) (follower, error) {

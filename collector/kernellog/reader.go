@@ -101,7 +101,6 @@ func (r *reader) line(line []byte, offset int) {
 	if r.stream && !r.count(rec.seq) {
 		return
 	}
-	r.source.counts.records.Add(1)
 	if !rec.kernel {
 		return
 	}
@@ -145,7 +144,6 @@ func (r *reader) plain(line []byte, offset int) {
 	if len(line) == 0 || isProperty(line) {
 		return
 	}
-	r.source.counts.records.Add(1)
 	if !r.parser.concerns(line) {
 		return
 	}

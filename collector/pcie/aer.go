@@ -25,7 +25,7 @@ func (s severity) String() string {
 const otherError = "other"
 
 // errorNames are the values of the label error by the kernel's names: the short
-// ones (RxErr, drivers/pci/pcie/aer.c) and those of older kernels and of the
+// ones (RxErr, drivers/pci/pcie/aer.c) and the names of older kernels and of the
 // ABI (Receiver Error, sysfs-bus-pci-devices-aer).
 var errorNames = map[string]string{
 	"RxErr": "receiver", "Receiver Error": "receiver",

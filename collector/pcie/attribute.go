@@ -33,9 +33,6 @@ const (
 	attrCorrectable
 	attrNonfatal
 	attrFatal
-	attrRootCorrectable
-	attrRootNonfatal
-	attrRootFatal
 	// Read from configuration space: only of a function that is awake.
 	attrLinkSpeed
 	attrLinkWidth
@@ -57,20 +54,14 @@ var attributeNames = [attributes]string{
 	attrCorrectable:     "aer_dev_correctable",
 	attrNonfatal:        "aer_dev_nonfatal",
 	attrFatal:           "aer_dev_fatal",
-	attrRootCorrectable: "aer_rootport_total_err_cor",
-	attrRootNonfatal:    "aer_rootport_total_err_nonfatal",
-	attrRootFatal:       "aer_rootport_total_err_fatal",
 	attrLinkSpeed:       "current_link_speed",
 	attrLinkWidth:       "current_link_width",
 	attrLinkSpeedMax:    "max_link_speed",
 	attrLinkWidthMax:    "max_link_width",
 }
 
-// aerFiles and rootFiles are in the order of severity.
-var (
-	aerFiles  = [severities]attribute{attrCorrectable, attrNonfatal, attrFatal}
-	rootFiles = [severities]attribute{attrRootCorrectable, attrRootNonfatal, attrRootFatal}
-)
+// aerFiles are in the order of severity.
+var aerFiles = [severities]attribute{attrCorrectable, attrNonfatal, attrFatal}
 
 // The maximum length of an attribute, in bytes. The kernel's longest AER file
 // has 32 errors, each a name of at most 25 letters and a number of 20 digits.

@@ -151,7 +151,7 @@ func (b *bus) accelerators() (cards [][]*identity, err error) {
 		}
 	}
 	slices.SortFunc(list, func(a, b *identity) int {
-		// A domain of five digits is after those of four.
+		// A domain of five digits is after domains of four.
 		return cmp.Or(cmp.Compare(len(a.address), len(b.address)), cmp.Compare(a.address, b.address))
 	})
 	fpgas := map[string]int{} // index of the card, by slot

@@ -17,10 +17,7 @@ type card struct {
 // member is one function of a card.
 type member struct {
 	*slot
-	address  []string // label values: pci_address
-	identity []string // of accel_pcie_function_info
-	states   [][]string
-	driver   []string
+	identity []string // the labels of accel_pcie_function_info
 }
 
 // newCard reads the functions of one card and the ports above the first.
@@ -69,18 +66,10 @@ func newMember(sl *slot, id *identity) *member {
 	if len(id.path) > 1 {
 		port = id.path[1]
 	}
-	m := &member{
-		slot:    sl,
-		address: []string{id.address},
-		identity: []string{
-			id.address, hexID(id.vendor), hexID(id.device), id.subsystemVendor, id.subsystemDevice, id.rev,
-			fmt.Sprintf("0x%06x", id.class), id.numa, port,
-		},
-	}
-	for _, state := range powerStates {
-		m.states = append(m.states, []string{id.address, state})
-	}
-	return m
+	return &member{slot: sl, identity: []string{
+		id.address, hexID(id.vendor), hexID(id.device), id.subsystemVendor, id.subsystemDevice, id.rev,
+		fmt.Sprintf("0x%06x", id.class), id.numa, port,
+	}}
 }
 
 // numa is the NUMA node in the member's identity.
@@ -131,10 +120,7 @@ func (m *member) readings(d *collector.Device) {
 	}
 	s := &m.last
 	if s.read {
-		if len(m.driver) == 0 || m.driver[1] != s.driver {
-			m.driver = []string{m.address[0], s.driver}
-		}
-		d.SetBool(collector.PCIeDriverBound, s.driver != "", m.driver...)
+		d.SetBool(collector.PCIeDriverBound, s.driver != "", m.address, s.driver)
 	}
 	if d.Driver == "" {
 		d.Driver = s.driver
@@ -143,12 +129,7 @@ func (m *member) readings(d *collector.Device) {
 		d.KubeIDs = []string{"/dev/vfio/" + s.group} // Documentation/driver-api/vfio.rst
 	}
 	d.KubeIDs = append(d.KubeIDs, s.nodes...) // Intel's device plugin names card0-0
-	if s.power.state != "" {
-		for i, state := range powerStates {
-			d.SetBool(collector.PCIePowerState, s.power.state == state, m.states[i]...)
-		}
-	}
 	if asleep, known := s.power.suspended(); known {
-		d.SetBool(collector.PCIeSuspended, asleep, m.address...)
+		d.SetBool(collector.PCIeSuspended, asleep, m.address)
 	}
 }

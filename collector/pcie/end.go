@@ -1,6 +1,7 @@
 package pcie
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -10,14 +11,10 @@ import (
 // and errors are reported with the card.
 type end struct {
 	*slot
-	address []string   // label values: pci_address
-	labels  []string   // pci_address, link, end
-	total   [][]string // by severity: labels, severity
-	// messages are labels by severity: pci_address, severity.
-	messages [][]string
-	// named are the labels of errors by severity and name. An error that has
-	// once been present is reported from then on.
-	named [severities]map[string][]string
+	labels []string // pci_address, link, end
+	// named are the errors by severity that have once been present: they are
+	// reported from then on.
+	named [severities]map[string]bool
 }
 
 // newEnd returns the end at a position on the way to the root. Every second one
@@ -27,61 +24,54 @@ func newEnd(sl *slot, address string, at int) *end {
 	if at%2 == 1 {
 		side = "port"
 	}
-	e := &end{slot: sl, address: []string{address}, labels: []string{address, strconv.Itoa(at / 2), side}}
+	e := &end{slot: sl, labels: []string{address, strconv.Itoa(at / 2), side}}
 	for sev := range severities {
-		e.total = append(e.total, append(e.labels[:3:3], sev.String()))
-		e.messages = append(e.messages, []string{address, sev.String()})
-		e.named[sev] = map[string][]string{}
+		e.named[sev] = map[string]bool{}
 	}
 	return e
 }
 
 func (e *end) readings(d *collector.Device) {
 	if e.Stuck {
-		d.SetBool(collector.PCIeResponding, false, e.address...)
+		d.SetBool(collector.PCIeResponding, false, e.address)
 	}
 	if !e.Valid || e.gone() {
 		return
 	}
 	s := &e.last
 	if s.asked {
-		d.SetBool(collector.PCIeResponding, !s.silent, e.address...)
-		e.number(d, collector.PCIeLinkSpeed, s.now.speed, e.labels)
-		e.number(d, collector.PCIeLinkWidth, s.now.lanes, e.labels)
-		e.number(d, collector.PCIeLinkSpeedMax, s.limit.speed, e.labels)
-		e.number(d, collector.PCIeLinkWidthMax, s.limit.lanes, e.labels)
+		d.SetBool(collector.PCIeResponding, !s.silent, e.address)
+		e.number(d, collector.PCIeLinkSpeed, s.now.speed)
+		e.number(d, collector.PCIeLinkWidth, s.now.lanes)
+		e.number(d, collector.PCIeLinkSpeedMax, s.limit.speed)
+		e.number(d, collector.PCIeLinkWidthMax, s.limit.lanes)
 	}
 	for sev := range severities {
 		e.errors(d, sev, &s.errors[sev])
-		e.number(d, collector.AERRootMessages, s.messages[sev], e.messages[sev])
 	}
 }
 
-func (e *end) number(d *collector.Device, m *collector.Metric, n number, labels []string) {
+func (e *end) number(d *collector.Device, m *collector.Metric, n number) {
 	switch {
 	case n.measured:
-		d.Set(m, n.value, labels...)
+		d.Set(m, n.value, e.labels...)
 	case n.reject != "" && !e.counted:
 		d.Reject(m, n.reject)
 	}
 }
 
 func (e *end) errors(d *collector.Device, sev severity, r *report) {
+	of := append(slices.Clone(e.labels), sev.String())
 	if r.counted {
-		d.Set(collector.AERReports, float64(r.total), e.total[sev]...)
+		d.Set(collector.AERReports, float64(r.total), of...)
 	}
 	if r.garbled && !e.counted {
 		d.Reject(collector.AERErrors, collector.RejectType)
 	}
 	for _, c := range r.counts {
-		labels := e.named[sev][c.name]
-		if labels == nil {
-			if c.n == 0 {
-				continue // AERReports is 0 for it
-			}
-			labels = append(e.total[sev][:4:4], c.name)
-			e.named[sev][c.name] = labels
+		// Before the first error AERReports is 0 for it.
+		if e.named[sev][c.name] = e.named[sev][c.name] || c.n > 0; e.named[sev][c.name] {
+			d.Set(collector.AERErrors, float64(c.n), append(slices.Clone(of), c.name)...)
 		}
-		d.Set(collector.AERErrors, float64(c.n), labels...)
 	}
 }

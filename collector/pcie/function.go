@@ -55,8 +55,6 @@ type state struct {
 	asked, silent bool
 	now, limit    extent
 	errors        [severities]report
-	// messages are the counts of a root port.
-	messages [severities]number
 	// read: at least one attribute was read.
 	read bool
 	err  error
@@ -68,7 +66,7 @@ func (f *function) look(now time.Time) state {
 	if f.renew(now) {
 		f.limit = nil
 	}
-	for _, step := range []func(*state) error{f.lookDriver, f.lookPower, f.lookLink, f.lookErrors, f.lookMessages} {
+	for _, step := range []func(*state) error{f.lookDriver, f.lookPower, f.lookLink, f.lookErrors} {
 		err := step(&s)
 		if errors.Is(err, errGone) {
 			return state{at: now, gone: true}
@@ -196,22 +194,6 @@ func (f *function) lookErrors(s *state) error {
 		}
 	}
 	return first
-}
-
-// lookMessages reads the counts of a root port; other functions do not have
-// these attributes.
-func (f *function) lookMessages(s *state) error {
-	for sev, attr := range rootFiles {
-		text, err := f.read(attr)
-		if err != nil {
-			return err
-		}
-		if text != "" {
-			n, err := strconv.ParseUint(text, 10, 64)
-			s.messages[sev] = judge(float64(n), err == nil, false)
-		}
-	}
-	return nil
 }
 
 // allOnes is the number of lanes in the link status of a function that does not

@@ -68,7 +68,7 @@ type informant struct {
 }
 
 // look returns nothing where the driver does not have the GPU. Drivers before
-// R595 wake the GPU for a read, so the file of one that sleeps is not opened.
+// R595 wake the GPU for a read, so the file of a sleeping GPU is not opened.
 func (i *informant) look(now time.Time) information {
 	if !i.proc.Exists(i.dir) {
 		i.last, i.renewed = information{}, time.Time{}

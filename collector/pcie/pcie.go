@@ -4,7 +4,7 @@
 // It does not disturb the hardware. It opens the attributes of one table and
 // nothing else, never writes, and never wakes a sleeping function: attributes
 // that the kernel reads from configuration space are read only of a function
-// that is awake. Each function has its own goroutine, so one that hangs delays
+// that is awake. Each function has its own goroutine, so a function that hangs delays
 // only itself.
 //
 // A GPU of NVIDIA's driver has the identity that the driver shows in procfs, so

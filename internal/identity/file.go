@@ -1,8 +1,9 @@
 package identity
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,31 +11,29 @@ import (
 	"unicode"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
-	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
-// file is the content of the file: JSON, which is YAML too.
+// file is the content of the file, as JSON.
 type file struct {
-	Version int      `json:"version" yaml:"version" accept:"1..1"`
-	Devices []record `json:"devices" yaml:"devices"`
+	Version int      `json:"version"`
+	Devices []record `json:"devices"`
 }
 
 // record is one device: a whole one, with its place, or a partition of one.
 type record struct {
-	ID     string `json:"id" yaml:"id"`
-	Parent string `json:"parent,omitempty" yaml:"parent"`
-	Class  string `json:"class" yaml:"class" accept:"gpu|fpga|switch|cpu"`
-	Vendor string `json:"vendor" yaml:"vendor"`
-	Model  string `json:"model" yaml:"model"`
-	PCI    string `json:"pci_address,omitempty" yaml:"pci_address"`
-	// PCIID has vendor, device, and those of the subsystem.
-	PCIID   string   `json:"pci_id,omitempty" yaml:"pci_id"`
-	KubeIDs []string `json:"kube_ids,omitempty" yaml:"kube_ids"`
+	ID     string `json:"id"`
+	Parent string `json:"parent,omitempty"`
+	Class  string `json:"class"`
+	Vendor string `json:"vendor"`
+	Model  string `json:"model"`
+	PCI    string `json:"pci_address,omitempty"`
+	// PCIID has the ids of vendor, device, subsystem vendor and subsystem.
+	PCIID   string   `json:"pci_id,omitempty"`
+	KubeIDs []string `json:"kube_ids,omitempty"`
 	// Info has the labels of accel_device_info that are not empty.
-	Info map[string]string `json:"info,omitempty" yaml:"info"`
+	Info map[string]string `json:"info,omitempty"`
 	// Answered is when it last answered, to about an hour.
-	Answered time.Time `json:"answered" yaml:"answered"`
+	Answered time.Time `json:"answered"`
 }
 
 func recordOf(e *entry) record {
@@ -65,14 +64,18 @@ func (r *record) entry() entry {
 	return e
 }
 
-// parse reads the content of the file. The error has every mistake.
+// parse reads the content of the file. The exporter wrote it, so a file with any
+// mistake is damaged and refused as a whole.
 func parse(name string, data []byte) ([]entry, error) {
-	f := file{}
-	if err := strict.Decode(name, data, &f); err != nil {
-		return nil, err
+	var f file
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	err := d.Decode(&f)
+	if err == nil {
+		err = f.check()
 	}
-	if err := f.Check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err) // an empty file
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	entries := make([]entry, len(f.Devices))
 	for i := range f.Devices {
@@ -81,8 +84,7 @@ func parse(name string, data []byte) ([]entry, error) {
 	return entries, nil
 }
 
-// Check implements strict.Checker.
-func (f *file) Check() error {
+func (f *file) check() error {
 	if f.Version != version {
 		return fmt.Errorf("found version %d; accepted is %d", f.Version, version)
 	}
@@ -90,14 +92,16 @@ func (f *file) Check() error {
 		return fmt.Errorf("found %d devices; accepted are at most %d", len(f.Devices), maxDevices)
 	}
 	ids, places := map[string]bool{}, map[string]bool{}
-	for i, r := range f.Devices {
+	for i := range f.Devices {
+		r := &f.Devices[i]
+		whole := func(o record) bool { return o.ID == r.Parent && o.Parent == "" }
 		switch {
-		case ids[r.ID]:
-			return strict.At(fmt.Errorf("found %s a second time; accepted is once", wording.Quote(r.ID)), "devices", i, "id")
-		case r.Parent == "" && places[r.PCI]:
-			return strict.At(fmt.Errorf("found %s a second time; accepted is once", wording.Quote(r.PCI)), "devices", i, "pci_address")
-		case r.Parent != "" && !slices.ContainsFunc(f.Devices[:i], func(o record) bool { return o.ID == r.Parent && o.Parent == "" }):
-			return strict.At(fmt.Errorf("found %s; accepted is the id of a whole device above", wording.Quote(r.Parent)), "devices", i, "parent")
+		case !r.valid():
+			return fmt.Errorf("devices[%d] is invalid: %q", i, r.ID)
+		case ids[r.ID], r.Parent == "" && places[r.PCI]:
+			return fmt.Errorf("devices[%d] is there a second time: %s", i, r.ID)
+		case r.Parent != "" && !slices.ContainsFunc(f.Devices[:i], whole):
+			return fmt.Errorf("devices[%d] has a parent that is no whole device above: %s", i, r.Parent)
 		}
 		ids[r.ID], places[r.PCI] = true, true
 	}
@@ -107,7 +111,8 @@ func (f *file) Check() error {
 var (
 	idForm    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/+-]{0,127}$`)
 	pciForm   = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
-	pciIDForm = regexp.MustCompile(`^[0-9a-f]{4}(:[0-9a-f]{4}){3}$`)
+	pciIDForm = regexp.MustCompile(`^([0-9a-f]{4}(:[0-9a-f]{4}){3})?$`)
+	classForm = regexp.MustCompile(`^(gpu|fpga|switch|cpu)$`)
 )
 
 const (
@@ -115,46 +120,20 @@ const (
 	maxKubeIDs = 32
 )
 
-// Check implements strict.Checker.
-func (r *record) Check() error {
-	for _, t := range []struct {
-		field, text string
-		form        *regexp.Regexp
-		optional    bool
-	}{
-		{"id", r.ID, idForm, false},
-		{"vendor", r.Vendor, idForm, false},
-		{"parent", r.Parent, idForm, true},
-		{"pci_address", r.PCI, pciForm, r.Parent != ""},
-		{"pci_id", r.PCIID, pciIDForm, true},
-	} {
-		if (t.text != "" || !t.optional) && !t.form.MatchString(t.text) {
-			return strict.At(fmt.Errorf("found %s; accepted is %s", wording.Quote(t.text), t.form), t.field)
-		}
+// valid reports whether the texts can be labels, and the device can be identified.
+func (r *record) valid() bool {
+	ok := idForm.MatchString(r.ID) && idForm.MatchString(r.Vendor) && classForm.MatchString(r.Class) && pciIDForm.MatchString(r.PCIID) &&
+		len(r.KubeIDs) <= maxKubeIDs && r.Answered.Year() >= 2000 && r.Answered.Year() <= 9000 && printable(r.Model)
+	ok = ok && (r.Parent == "" || idForm.MatchString(r.Parent)) && (r.Parent != "" && r.PCI == "" || pciForm.MatchString(r.PCI))
+	for _, id := range r.KubeIDs {
+		ok = ok && idForm.MatchString(id)
 	}
-	if r.Class == "" {
-		return strict.At(fmt.Errorf("found no class; accepted is one"), "class")
+	for name, text := range r.Info {
+		ok = ok && slices.Contains(collector.DeviceInfo.Labels, name) && printable(text)
 	}
-	if len(r.KubeIDs) > maxKubeIDs {
-		return strict.At(fmt.Errorf("found %d; accepted are at most %d", len(r.KubeIDs), maxKubeIDs), "kube_ids")
-	}
-	for i, id := range r.KubeIDs {
-		if !idForm.MatchString(id) {
-			return strict.At(fmt.Errorf("found %s; accepted is %s", wording.Quote(id), idForm), "kube_ids", i)
-		}
-	}
-	for name := range r.Info {
-		if !slices.Contains(collector.DeviceInfo.Labels, name) {
-			return strict.At(fmt.Errorf("found the label %s; accepted are those of %s", wording.Quote(name), collector.DeviceInfo.Name), "info")
-		}
-	}
-	for _, text := range slices.Concat([]string{r.Model}, slices.Collect(maps.Values(r.Info))) {
-		if len(text) > maxText || strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }) {
-			return fmt.Errorf("found %s; accepted are at most %d printable bytes", wording.Quote(text), maxText)
-		}
-	}
-	if y := r.Answered.Year(); y < 2000 || y > 9000 {
-		return strict.At(fmt.Errorf("found a time in the year %d; accepted is 2000 to 9000", y), "answered")
-	}
-	return nil
+	return ok
+}
+
+func printable(text string) bool {
+	return len(text) <= maxText && !strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) })
 }

@@ -6,6 +6,7 @@ package identity
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 // File is the name of the file.
@@ -24,6 +24,7 @@ const File = "identities.json"
 const (
 	version    = 1
 	maxDevices = 1024
+	maxFile    = 1 << 20 // bytes
 	// keep is how long a device that does not answer is kept.
 	keep = 30 * 24 * time.Hour
 	// renew is the maximum age of the time at which a device last answered.
@@ -64,9 +65,12 @@ func (s *Store) Load(now time.Time) ([]collector.Device, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, strict.MaxSize+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, err
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("%s: found more than %d bytes; accepted is a file of at most that size", f.Name(), maxFile)
 	}
 	all, err := parse(f.Name(), data)
 	if err != nil {
@@ -99,7 +103,7 @@ func (s *Store) unchanged(e *entry) bool {
 
 const devicesDir = "bus/pci/devices/"
 
-// pciID returns the ids of a PCI function with those of its subsystem, "" where
+// pciID returns the ids of a PCI function and its subsystem, "" where
 // there is none.
 func (s *Store) pciID(address string) string {
 	ids := make([]string, 0, 4)
@@ -117,7 +121,7 @@ func (s *Store) pciID(address string) string {
 // written. A device that does not answer stays until its place has another one.
 func (s *Store) Note(snap *collector.Snapshot) bool {
 	ids, places := map[string]bool{}, map[string]bool{}
-	last := map[string]time.Time{} // answer of those that are down
+	last := map[string]time.Time{} // latest answer of devices that are down
 	var next []entry
 	changed := false
 	for i := range snap.Devices {

@@ -55,7 +55,7 @@ type Answer struct {
 	Err error
 }
 
-// Alerts tracks the firing alerts and those that have just disappeared.
+// Alerts tracks the firing alerts and the alerts that have just disappeared.
 //
 // Alertmanagers do not tell each other their alerts. An alert is therefore resolved only
 // when each Alertmanager that listed it answers without it, and after a start only when

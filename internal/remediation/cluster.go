@@ -64,6 +64,6 @@ type Call struct {
 	Node   string    `json:"node"`
 	Since  time.Time `json:"since"`
 	Alerts []string  `json:"alerts"`
-	// Devices are those that the alerts name.
+	// Devices are the devices that the alerts name.
 	Devices []string `json:"devices"`
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// maxNamed bounds the nodes that have series of their own. The sums of the pools
+// maxNamed bounds the nodes that have separate series. The sums of the pools
 // count every node.
 const maxNamed = 1000
 

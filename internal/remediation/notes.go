@@ -17,7 +17,7 @@ const noteAge = time.Hour
 // in an Event.
 const maxMessage = 1024
 
-// note creates the Events of a step, also those that an earlier process did not
+// note creates the Events of a step, also Events that an earlier process did not
 // create before it ended.
 func (c *Controller) note(ctx context.Context, s *Step) {
 	now := c.o.Now()

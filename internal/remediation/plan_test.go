@@ -97,7 +97,7 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// The pods of an alert are those of its annotation and of its labels, once each.
+// The pods of an alert are the pods of its annotation and of its labels, once each.
 func TestPodsOfAlert(t *testing.T) {
 	for name, c := range map[string]struct {
 		annotation []string
@@ -497,7 +497,7 @@ func TestRandomSequences(t *testing.T) {
 			}
 			r.now = r.now.Add(time.Duration(random.IntN(750)) * time.Second)
 			r.pass(t, time.Duration(random.IntN(150))*time.Second+time.Second, slices.Collect(maps.Values(firing))...)
-			for range 4 { // one that was let in makes room for another
+			for range 4 { // a node that was let in makes room for another
 				r.c.pass(t.Context())
 			}
 			for _, s := range r.c.Plan().Nodes {

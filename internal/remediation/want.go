@@ -95,7 +95,7 @@ func (w *want) add(s *tracked, r *Rule, firing bool) {
 	}
 }
 
-// pods are those that the labels and the annotation of the alert name.
+// pods are the pods that the labels and the annotation of the alert name.
 func (a *Alert) pods() []Pod {
 	var list []Pod
 	for _, name := range append(slices.Clip(a.Pods), a.Labels["namespace"]+"/"+a.Labels["pod"]) {

@@ -80,7 +80,7 @@ func loadBoards(t *testing.T) map[string]grafanaBoard {
 	return all
 }
 
-// panels returns all panels, including those of collapsed rows, without the
+// panels returns all panels, including the panels of collapsed rows, without the
 // rows.
 func (b grafanaBoard) panels() []grafanaPanel {
 	var all []grafanaPanel

@@ -57,7 +57,7 @@ var (
 // nodeHome is the path of the driver on the nodes of a well-known cloud.
 const nodeHome = "/home/kubernetes/"
 
-// suspicious are the words of these expressions. Most files have none of them, and
+// suspicious are the words of these expressions. Most files have no such word, and
 // looking for words costs a fraction of matching every line.
 var suspicious = []string{"TO" + "DO", "FIX" + "ME", "XX" + "X", "/ro" + "ot", "/wo" + "rk", "/home/"}
 

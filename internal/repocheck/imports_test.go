@@ -160,10 +160,6 @@ var rules = slices.Concat(layers, []rule{
 		why: "one package knows how traces are sent",
 	},
 	{
-		in: []string{"./internal/trace/lifecycle/..."}, ban: slices.Concat(prometheusClient, []string{"go.opentelemetry.io/..."}),
-		why: "the lifecycle of an allocation does not depend on where spans go",
-	},
-	{
 		in: []string{"./..."}, except: []string{"./collector/nvidia/...", "./collector/dcgm/..."}, ban: []string{"C"},
 		why: "the packages that cross into C run in worker processes", direct: true,
 	},

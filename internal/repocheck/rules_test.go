@@ -227,7 +227,7 @@ func families(t *testing.T) map[string]family {
 var aside = regexp.MustCompile(`\([^)]*\)`)
 
 // documented returns the values in a text of the metric table, and the words
-// that explain them; none where the set is open.
+// that explain them; nil if the set is open.
 func documented(text string) []string {
 	if strings.Contains(text, "as the driver prints") || strings.Contains(text, "other once there are too many") {
 		return nil

@@ -140,7 +140,7 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-// otherAlerts are reasons whose devices have other alerts than those of AcceleratorFailed,
+// otherAlerts are reasons whose devices have other alerts than AcceleratorFailed,
 // AcceleratorResetDue and AcceleratorDegraded: critical limits, heat, power, replacement.
 var otherAlerts = regexp.MustCompile(`^(temperature_|shutdown_near|throttled_|fpga_(too_hot|sensor_critical|throttled)|sram_threshold)`)
 

@@ -21,7 +21,7 @@ const (
 	APIServer = "API server"
 )
 
-const kernelLog = "Xids come from the driver only. To read them from the kernel too: systemd: the drop-in kernel-log.conf. Kubernetes: kernelLog.mode of the chart, or the component kernel-log. A syslog file: --kernel-log.fallback."
+const kernelLog = "Xids come from the driver only. To read them from the kernel too: systemd: the drop-in kernel-log.conf. Kubernetes: kernelLog.mode of the chart, or the component kernel-log. A syslog file: --kernel-log.path."
 
 // troubles are by source and reason, by source, or by reason.
 var troubles = map[[2]string]Trouble{

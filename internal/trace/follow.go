@@ -15,12 +15,12 @@ const updatePause = time.Second
 
 // Sources are the inputs of a Follower. None of the functions may block.
 type Sources struct {
-	// Latest and Next are those of the Sampler.
+	// Latest and Next are methods of the Sampler.
 	Latest func() *collector.Snapshot
 	Next   func() <-chan struct{}
 	// History returns the state of the allocations.
 	History func() *allocation.History
-	// Identify and Node are those of NewTracker.
+	// Identify and Node are the arguments of NewTracker.
 	Identify Identifier
 	Node     string
 	// Pause is the minimum time between two updates; 0 means 1 s.

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxQueued bounds the queued spans, including those of the request in
+	// maxQueued bounds the queued spans, including the spans of the request in
 	// progress.
 	maxQueued = 4096
 	// maxBatch bounds the spans of one request.
@@ -87,7 +87,7 @@ func (s *Sender) Send(spans ...Span) {
 		tracer := tracers[span.Pod]
 		if tracer == nil {
 			// A resource belongs to a provider, and each pod has its own. The
-			// sampler is the one of OTEL_TRACES_SAMPLER, by default the parent's.
+			// sampler is set by OTEL_TRACES_SAMPLER, by default the parent's.
 			tracer = sdktrace.NewTracerProvider(sdktrace.WithIDGenerator(presetIDs{}),
 				sdktrace.WithResource(podResource(s.base, span.Pod)), sdktrace.WithSpanProcessor(s.queue)).Tracer(scope)
 			tracers[span.Pod] = tracer
@@ -164,7 +164,7 @@ func podResource(base *resource.Resource, p Pod) *resource.Resource {
 	of.text(string(semconv.K8SPodUIDKey), p.UID)
 	merged, err := resource.Merge(base, resource.NewSchemaless(of...))
 	if err != nil {
-		return base // only schemas that differ fail, and one of these has none
+		return base // only schemas that differ fail, and the second resource has none
 	}
 	return merged
 }

@@ -138,7 +138,7 @@ func (t *Tracker) findMissing(state *allocation.History, current []*allocation.R
 }
 
 // replace releases the earlier allocations of the pod name of a new allocation,
-// so that the new pod gets a trace of its own. An allocation is new if a complete
+// so that the new pod gets a separate trace. An allocation is new if a complete
 // list after the latest state with the earlier one was without it.
 func (t *Tracker) replace(l *allocation.Record, ending map[podmap.Pod]bool) {
 	a := t.open[keyOf(l)]

@@ -19,7 +19,7 @@ const (
 )
 
 // claims has the ResourceClaims of interest. They are read one by one: no
-// selector finds those of a node, and a watch of all would load the API server
+// selector finds the claims of a node, and a watch of all would load the API server
 // with every claim of the cluster on every node.
 type claims struct {
 	w     *Watcher

@@ -38,7 +38,7 @@ func (a *api) gets() (list []string) {
 }
 
 // TestAdminAccess: each claim is read once for as long as a pod has it, and
-// only the ones that a pod of this node has.
+// only claims that a pod of this node has.
 func TestAdminAccess(t *testing.T) {
 	bubble(t, func(t *testing.T, a *api) {
 		a.set(func() {

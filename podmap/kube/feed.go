@@ -45,14 +45,14 @@ type store interface {
 type feed struct {
 	w     *Watcher
 	store store
-	// paths are those of the resource, by version of its API, the newest first.
+	// paths are the paths of the resource, by version of its API, the newest first.
 	paths []string
 	path  int  // which of them; used by the feed's goroutine alone
 	ages  bool // objects are dropped while the server does not answer
 
 	// Guarded by Watcher.mu.
 	status  FeedStatus
-	version string // of what is known
+	version string // of the known objects
 	listed  bool   // there is a list that a watch can follow
 	latest  bool   // the next list has to be of the latest state
 	failing bool   // the latest request failed
@@ -118,7 +118,7 @@ func (f *feed) query() url.Values {
 	return url.Values{"fieldSelector": {"spec.nodeName=" + f.w.opts.Node}}
 }
 
-// list reads all pages and replaces what is known.
+// list reads all pages and replaces the known objects.
 func (f *feed) list(ctx context.Context) error {
 	f.w.mu.Lock()
 	version, latest := f.version, f.latest

@@ -23,7 +23,7 @@ type Pod struct {
 	// up to 1024 bytes, empty without an annotation of Options.Contexts.
 	Context string `json:"context,omitempty"`
 	// Controller is the object that made the pod (ReplicaSet, Job), and
-	// Workload the one that a person made (Deployment, CronJob), which may be
+	// Workload the object that a person made (Deployment, CronJob), which may be
 	// the same. Both are empty for a pod that nothing controls.
 	Controller Workload  `json:"controller,omitzero"`
 	Workload   Workload  `json:"workload,omitzero"`

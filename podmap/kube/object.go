@@ -28,8 +28,8 @@ type object struct {
 	namespace, name string
 	uid             string
 	created         time.Time
-	labels          map[string]string // those that are allowed; nil without any
-	templateHashes  map[string]string // by label: those of templateLabels
+	labels          map[string]string // the allowed labels; nil without any
+	templateHashes  map[string]string // by label: the values of templateLabels
 	context         string            // of a trace
 	controller      Workload
 	node            string
@@ -77,7 +77,7 @@ func timeOf(s string) time.Time {
 }
 
 // keepLabels keeps the labels that are allowed, and the hashes that lead to a
-// workload. Of more than maxLabels those of the earlier patterns are kept.
+// workload. Of more than maxLabels labels, those that match the earlier patterns are kept.
 func (o *object) keepLabels(labels map[string]string, allow allowList) {
 	type label struct {
 		rank int

@@ -51,7 +51,7 @@ type Options struct {
 	Node string
 	// Labels are the pod labels to keep: keys, or patterns of path.Match,
 	// whose * stops at a slash; at most 32. If a pod has more than 32 matching
-	// labels, those of the earlier patterns are kept.
+	// labels, the labels of the earlier patterns are kept.
 	Labels []string
 	// Contexts are the pod annotations that may contain a trace context, at
 	// most 8 keys. The first one present is kept.
@@ -86,7 +86,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// check returns what is wrong with o.
+// check returns the mistakes in o.
 func (o *Options) check() error {
 	return errors.Join(o.checkServer(), checkNode(o.Node), CheckLabels(o.Labels), CheckContexts(o.Contexts))
 }
@@ -120,7 +120,7 @@ func checkNode(node string) error {
 // maxContexts bounds Options.Contexts.
 const maxContexts = 8
 
-// CheckContexts returns what is wrong with keys for Options.Contexts.
+// CheckContexts returns the mistakes in keys for Options.Contexts.
 func CheckContexts(keys []string) error {
 	if len(keys) > maxContexts {
 		return fmt.Errorf("%d annotations; accepted are at most %d", len(keys), maxContexts)
@@ -136,7 +136,7 @@ func CheckContexts(keys []string) error {
 	return nil
 }
 
-// CheckLabels returns what is wrong with patterns for Options.Labels.
+// CheckLabels returns the mistakes in patterns for Options.Labels.
 func CheckLabels(patterns []string) error {
 	if len(patterns) > maxPatterns {
 		return fmt.Errorf("%d patterns of labels; accepted are at most %d", len(patterns), maxPatterns)

@@ -15,7 +15,7 @@ const (
 	maxGone = 1024
 )
 
-// pods are those of the node.
+// pods are the pods of the node.
 type pods struct {
 	node string
 	live map[string]*Pod // by UID

@@ -14,7 +14,7 @@ const (
 // pools are the devices that DRA drivers publish.
 //
 // The deletion of a slice does not mean that its devices are gone: a kubelet
-// that starts deletes all slices of its node, and those of a driver half a
+// that starts deletes all slices of its node, and the slices of a driver half a
 // minute after its plugin went away, while pods go on using the devices. So
 // devices are kept until their driver has published the pool in full.
 type pools struct {
@@ -109,7 +109,7 @@ func (p *pools) keep(old *slice, now time.Time) {
 	p.settle(old.key)
 }
 
-// settle drops the kept devices of a complete pool, and those that a slice
+// settle drops the kept devices of a complete pool, and devices that a slice
 // names again.
 func (p *pools) settle(key poolKey) {
 	generation, complete := p.current(key)
@@ -169,8 +169,8 @@ func (p *pools) count() (there, kept int) {
 	return there, kept
 }
 
-// list returns the devices of each pool: those of its current generation and,
-// until that is complete, also those of older slices and the kept ones.
+// list returns the devices of each pool: the devices of its current generation and,
+// until that is complete, also the devices of older slices and the kept devices.
 func (p *pools) list() []Device {
 	all := map[Device]Device{}
 	add := func(d Device, over bool) {

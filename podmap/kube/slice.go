@@ -46,7 +46,7 @@ func (o *object) keepDevices(list []sliceDevice) {
 	}
 }
 
-// first returns the first of the attributes that is present. One that is too
+// first returns the first of the attributes that is present. An attribute that is too
 // long is not.
 func (o *object) first(values map[string]attribute, names ...string) (text string) {
 	for _, n := range names {

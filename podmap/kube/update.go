@@ -121,13 +121,13 @@ func (f *feed) note(watch bool, err error) time.Duration {
 		f.path = (f.path + 1) % len(f.paths)
 	case OutcomeExpired, OutcomeTimeout:
 		// A server that was restored from a backup answers 504 to a version that
-		// it does not have yet, and 410 to one that is too old.
+		// it does not have yet, and 410 to a version that is too old.
 		f.latest = !f.latest
 	}
 	return end.after
 }
 
-// refresh updates the state, drops what is too old, and reports whether
+// refresh updates the state, drops objects that are too old, and reports whether
 // anything changed.
 func (f *feed) refresh(now time.Time) bool {
 	// The last message of the server is too old.

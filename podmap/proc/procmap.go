@@ -18,7 +18,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// Kind is what is known of a process.
+// Kind is the kind of a process's owner.
 type Kind uint8
 
 // The kinds of processes.
@@ -42,7 +42,7 @@ type Owner struct {
 	// static pod is a hash, which the API server does not know.
 	PodUID string
 	// Container is the runtime's id of the container, or empty for a process
-	// in the pod's cgroup that is in none of its containers.
+	// in the pod's cgroup that is outside its containers.
 	Container string
 	// Command is the short name of the process, at most 15 bytes.
 	Command string

@@ -201,7 +201,7 @@ func TestOverflow(t *testing.T) {
 	})
 }
 
-// TestClocksDiffer: Alertmanager gets alerts with times of its own clock. By a node's
+// TestClocksDiffer: Alertmanager gets alerts with times of Alertmanager's clock. By a node's
 // clock that is hours behind, a firing alert would be over when it arrives.
 func TestClocksDiffer(t *testing.T) {
 	for _, ahead := range []time.Duration{0, 30 * time.Second, 5 * time.Hour, -5 * time.Hour} {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Limits of remembered refused alerts, and of those that are logged.
+// Limits of remembered and of logged refused alerts.
 const (
 	maxRefused = 1000
 	maxLogged  = 20

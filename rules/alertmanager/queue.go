@@ -77,7 +77,7 @@ func (q *queue) remove(el *list.Element) {
 	q.list(it).Remove(el)
 }
 
-// done removes items, except those with a newer state.
+// done removes items, except items with a newer state.
 func (q *queue) done(items ...*item) {
 	for _, it := range items {
 		if el, ok := q.byKey[it.key]; ok && el.Value.(*entry).item == it {
@@ -90,7 +90,7 @@ func (q *queue) done(items ...*item) {
 type bounds struct {
 	count int // alerts
 	size  int // bytes; a larger first alert is sent anyway
-	// alone reports alerts that are sent in a batch of their own.
+	// alone reports alerts that are sent in a separate batch.
 	alone func(*item) bool
 }
 

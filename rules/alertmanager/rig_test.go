@@ -112,7 +112,7 @@ func (m *manager) set(change func()) {
 	change()
 }
 
-// knows returns the names of the firing alerts, sorted, and after a slash those of
+// knows returns the names of the firing alerts, sorted, and after a slash the names of
 // the resolved alerts.
 func (m *manager) knows() string {
 	m.mu.Lock()

@@ -3,66 +3,13 @@ package engine
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"text/template/parse"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
-
-// parseQuery parses an expression. It also refuses a pattern or label name with
-// which label_replace or label_join would fail at each evaluation: the parser
-// accepts any text there.
-func parseQuery(text string) (parser.Expr, error) {
-	expr, err := parser.ParseExpr(text)
-	if err != nil {
-		return nil, err
-	}
-	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
-		if c, ok := n.(*parser.Call); ok && err == nil {
-			err = checkCall(c)
-		}
-		return nil
-	})
-	return expr, err
-}
-
-func checkCall(c *parser.Call) error {
-	name := c.Func.Name
-	if name != "label_replace" && name != "label_join" {
-		return nil
-	}
-	for i, arg := range c.Args[1:] {
-		text := literal(arg)
-		switch {
-		case name == "label_replace" && i == 3:
-			// As label_replace compiles it.
-			if _, err := regexp.Compile("^(?s:" + text + ")$"); err != nil {
-				return fmt.Errorf("label_replace: %s is not a regular expression: %w", wording.Quote(text), err)
-			}
-		case (i == 0 || name == "label_join" && i > 1) && !model.LegacyValidation.IsValidLabelName(text):
-			return fmt.Errorf("%s: %s is not a label name", name, wording.Quote(text))
-		}
-	}
-	return nil
-}
-
-// literal returns the text of a string literal, with or without parentheses.
-func literal(e parser.Expr) string {
-	for {
-		switch x := e.(type) {
-		case *parser.ParenExpr:
-			e = x.Expr
-		case *parser.StringLiteral:
-			return x.Val
-		default:
-			return ""
-		}
-	}
-}
 
 // checkTemplate returns the first mistake in a template of the alert.
 func checkTemplate(alert, text string) error {
@@ -147,7 +94,7 @@ func checkQuery(call []parse.Node) error {
 	if !ok || !is || function.Ident != "query" {
 		return nil
 	}
-	if _, err := parseQuery(text.Text); err != nil {
+	if _, err := parser.ParseExpr(text.Text); err != nil {
 		return fmt.Errorf("query %s: %s", wording.Quote(text.Text), exprError(err))
 	}
 	return nil

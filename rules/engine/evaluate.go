@@ -136,9 +136,6 @@ func (e *Engine) result(ctx context.Context, g *group, r *rule, now time.Time) (
 			}
 		}
 	}()
-	if e.ring.lacks(r.Expr) {
-		return e.settle(g, r, nil, now)
-	}
 	ctx, cancel := context.WithTimeout(ctx, e.o.Limits.Time)
 	defer cancel()
 	e.before(ctx, r.Name())

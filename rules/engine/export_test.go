@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"time"
-
-	"github.com/prometheus/prometheus/promql"
 )
 
 // Shift simulates that the clock was set by by.
@@ -33,23 +31,3 @@ func (e *Engine) Alerts() []Alert {
 
 // Groups returns the state of every group, in the order of evaluation.
 func (e *Engine) Groups() []GroupState { return e.Report().Groups }
-
-// Lacks reports whether an expression is not evaluated, because the series that it
-// needs are not in memory.
-func (e *Engine) Lacks(expr string) (bool, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	x, err := parseQuery(expr)
-	return err == nil && e.ring.lacks(x), err
-}
-
-// Compute evaluates an expression even if series that it needs are not in memory.
-func (e *Engine) Compute(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	x, err := parseQuery(expr)
-	if err != nil {
-		return nil, err
-	}
-	return e.compute(ctx, x, at)
-}

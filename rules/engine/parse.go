@@ -142,7 +142,7 @@ func parseExpr(text string) (parser.Expr, error) {
 	case len(text) > maxText:
 		return nil, fmt.Errorf("found %d bytes", len(text))
 	}
-	e, err := parseQuery(text)
+	e, err := parser.ParseExpr(text)
 	if err != nil {
 		return nil, fmt.Errorf("found %s: %s", wording.Quote(text), exprError(err))
 	}

@@ -161,7 +161,6 @@ func TestMIGMonitor(t *testing.T) {
 		"nvidia.migMonitor=false": {note: true},
 		"nvidia.migMonitor=true":  {env: true, add: []corev1.Capability{"SYS_ADMIN"}},
 		"nvidia.migMonitor=true,podResources.enabled=false,nvidia.access=volume-mounts": {env: true, add: []corev1.Capability{"SYS_ADMIN"}},
-		"nvidia.migMonitor=true,fpga.transactions=true":                                 {env: true, add: []corev1.Capability{"PERFMON", "SYS_ADMIN"}},
 		"nvidia.migMonitor=true,nvidia.visibleDevices=management.nvidia.com/gpu=all":    {},
 		"nvidia.migMonitor=false,nvidia.visibleDevices=management.nvidia.com/gpu=all":   {},
 		"nvidia.migMonitor=true,nvidia.access=driver-root":                              {},

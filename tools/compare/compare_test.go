@@ -22,8 +22,8 @@ type expectation struct {
 	seen            bool
 }
 
-// TestCaptures: a page has the values of the machine, and the simulated boards those of
-// the captured ones, except for those of testdata/expected.tsv, each with its reason.
+// TestCaptures: a page has the values of the machine, and the simulated boards the values of
+// the captured boards, except for the differences in testdata/expected.tsv, each with its reason.
 func TestCaptures(t *testing.T) {
 	data, err := os.ReadFile("testdata/expected.tsv")
 	if err != nil {

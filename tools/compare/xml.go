@@ -12,7 +12,7 @@ import (
 // elements has the texts of the elements of one GPU, or of the machine, by path.
 type elements map[string][]string
 
-// parseXML returns the elements of the machine and those of each GPU.
+// parseXML returns the elements of the machine and of each GPU.
 func parseXML(data []byte) (elements, []elements, error) {
 	d := xml.NewDecoder(bytes.NewReader(data))
 	d.Strict = false
@@ -134,7 +134,7 @@ func (e elements) eval(expr string, used map[string]bool) (text string, v, lost 
 }
 
 // know reports whether this nvidia-smi prints the elements of an expression. It
-// omits those of processes where there is none.
+// omits the elements of processes where there is none.
 func (e elements) know(expr string) bool {
 	for _, term := range strings.Fields(expr) {
 		if len(term) > 1 && term[0] != '#' && e.first(term, map[string]bool{}) == "" {

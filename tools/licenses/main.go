@@ -4,7 +4,7 @@
 //	licenses [-check] ROOT          writes or compares ROOT/docs/licenses.md
 //	licenses -texts PROGRAM ROOT    prints the texts for a program of ROOT/cmd
 //
-// A module whose licence is unknown, or not among those that this project accepts, is
+// A module whose licence is unknown, or not among the licences that this project accepts, is
 // an error: a new dependency is noticed before it is shipped.
 package main
 

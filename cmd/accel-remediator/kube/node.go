@@ -22,7 +22,7 @@ func newInformer(client kubernetes.Interface) cache.SharedIndexInformer {
 	return nodes
 }
 
-// annotations are those of a node that a plan depends on.
+// annotations are the annotations of a node that a plan depends on.
 var annotations = []string{remediation.RecordAnnotation, remediation.HistoryAnnotation, remediation.HoldAnnotation, remediation.InspectAnnotation, remediation.ReturnedAnnotation}
 
 // slim removes what no plan depends on, such as images and addresses: for a

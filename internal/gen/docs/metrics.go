@@ -29,7 +29,7 @@ var subjects = []subject{
 	{"Health", []string{"device_health", "device_action", "device_incident_", "device_recovery_", "device_failures_"}, "A failed device keeps these series: the failure is part of the verdict. [health.md](health.md) explains the verdict; the values of `reason` are the entries of its catalogue."},
 	{"Drift", []string{"drift", "baseline_"}, ""},
 	{"Allocation", []string{"allocation_", "device_holders", "unattributed_", "resource_", "podmap_", "pod_", "podmeta_"}, ""},
-	{"FPGA", []string{"fpga_"}, "No FPGA driver reports utilization, so FPGAs have no `accel_utilization_ratio`. The closest values are executions, the state of compute units and the bytes moved by DMA under XRT, and memory and PCIe transactions on DFL cards with `--collector.fpga.transactions`. Zynq and other SoCs have none."},
+	{"FPGA", []string{"fpga_"}, "No FPGA driver reports utilization, so FPGAs have no `accel_utilization_ratio`. The closest values are executions, the state of compute units and the bytes moved by DMA under XRT. DFL cards, Zynq and other SoCs have none."},
 	{"Device", []string{"device_", "firmware_", "driver_", "mig_", "gpu_partition_", "vgpu_", "confidential_compute_"}, ""},
 	{"Use", []string{"utilization_", "activity_", "sm_occupancy_", "processes", "clock_", "gpu_performance_state", "gpu_compute_mode", "gpu_persistence_mode"}, ""},
 	{"Memory", []string{"memory_", "gpu_bar1_", "gpu_gtt_"}, ""},
@@ -56,10 +56,6 @@ func metricsPage() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	b.WriteString(intro)
-	b.WriteString("\n## Contents\n\n")
-	for i, s := range subjects {
-		fmt.Fprintf(&b, "- [%s](#%s): %d families\n", s.title, anchor(s.title), len(chapters[i]))
-	}
 	for i, s := range subjects {
 		fmt.Fprintf(&b, "\n## %s\n", s.title)
 		if s.note != "" {
@@ -77,20 +73,12 @@ func (s subject) contains(name string) bool {
 	return slices.ContainsFunc(s.prefixes, func(p string) bool { return strings.HasPrefix(name, "accel_"+p) })
 }
 
-// anchor is the fragment that renderers of Markdown give a title.
-func anchor(title string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(title), ",", ""), " ", "-")
-}
-
 // writeMetric writes the row of a family. The whole help text is in the HELP line of
 // the page.
 func writeMetric(b *bytes.Buffer, m *collector.Metric) {
 	meaning := []string{firstSentence(m.Help)}
 	if m.Range.Max < 1000 && m.Range.Min == 0 && m.Range.Max > 1 && !strings.Contains(m.Name, "_celsius") {
 		meaning = append(meaning, fmt.Sprintf("0 to %g.", m.Range.Max))
-	}
-	if m.Kind == collector.Histogram {
-		meaning = append(meaning, fmt.Sprintf("Buckets %s.", strings.Trim(fmt.Sprint(m.Buckets), "[]")))
 	}
 	for _, v := range m.Values {
 		names, values, _ := strings.Cut(v, ":")
@@ -108,14 +96,19 @@ func writeMetric(b *bytes.Buffer, m *collector.Metric) {
 			level, _, _ = strings.Cut(level, ":")
 			level = "a part, by `" + level + "`"
 		}
-		text += " *Standard: " + level + ".*"
+		text += " *Standard: " + level + "*"
 	}
 	fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", m.Name, m.Kind.Type(), labels(m), text, origin(m))
 }
 
-// firstSentence returns the text up to its first full stop that ends a sentence.
+// firstSentence returns the text up to its first full stop, of a long sentence up to its
+// first semicolon.
 func firstSentence(text string) string {
-	if first, _, more := strings.Cut(text, ". "); more {
+	first, _, more := strings.Cut(text, ". ")
+	if main, _, long := strings.Cut(first, "; "); long && len(first) > 90 {
+		first, more = main, true
+	}
+	if more {
 		return first + "."
 	}
 	return text
@@ -124,12 +117,18 @@ func firstSentence(text string) string {
 // aside is an explanation of a value in brackets.
 var aside = regexp.MustCompile(` ?\([^)]*\)`)
 
+// maxValues is the length of the values of a label in a row; the table has all.
+const maxValues = 110
+
 // plain returns the values of a label, without their explanations where these would
 // make the row longer than a person reads.
 func plain(values string) string {
 	values = strings.TrimSpace(values)
-	if len(values) > 140 {
+	if len(values) > 70 {
 		values = aside.ReplaceAllString(values, "")
+	}
+	if len(values) > maxValues {
+		values = strings.TrimRight(values[:strings.LastIndex(values[:maxValues], " ")], ",;") + " …"
 	}
 	return values
 }
@@ -143,15 +142,13 @@ func labels(m *collector.Metric) string {
 }
 
 // origins are the words by which the table names where a value comes from.
-var origins = regexp.MustCompile(`accel-remediator|exporter|NVML|DCGM|amdgpu|XRT|DFL|AMI|ZynqMP|AWS|fpga_manager|hwmon|IIO|kernel log|/dev/kmsg|kubelet|Kubernetes API|sysfs|/sys/class/\w+|procfs|/proc`)
+var origins = regexp.MustCompile(`NVML|DCGM|amdgpu|XRT|DFL|AMI|ZynqMP|AWS|fpga_manager|hwmon|IIO|kernel log|/dev/kmsg|kubelet|Kubernetes API|sysfs|/sys/class/\w+|procfs|/proc`)
 
-// origin names the sources of a family in a few words; "exporter" for a value that is
-// derived from others.
+// origin names the sources of a family in a few words, none if the exporter derives the
+// value from others.
 func origin(m *collector.Metric) string {
 	all := origins.FindAllString(strings.Join(m.From, "; "), -1)
 	slices.Sort(all)
-	if all = slices.Compact(all); len(all) == 0 {
-		return "exporter"
-	}
+	all = slices.Compact(all)
 	return strings.Join(all, ", ")
 }

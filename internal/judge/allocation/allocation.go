@@ -2,10 +2,8 @@ package allocation
 
 import (
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
@@ -18,14 +16,14 @@ type allocation struct {
 	resources  []string
 	ids        []string // of the kubelet
 	labels     []string // of holderLabels
-	// since and after are those of podmap.Allocation, of the oldest id.
+	// since and after are podmap.Allocation.Since and After of the oldest id.
 	since, after time.Time
 	until        time.Time // when it was found to have ended
 	shared       bool      // other pods use the device too, or may
 	nominal      bool      // the pod may have been given another device
 	kept         bool
 	contested    bool
-	unsure       bool // contested by claims: one of them may have administrative access
+	unsure       bool // contested by claims: one claim may have administrative access
 	round        uint64
 
 	// Of the latest sample: what was measured for the pod, and what its
@@ -37,6 +35,57 @@ type allocation struct {
 	cost     cost
 	faults   []faultTime
 	energy   energy
+}
+
+// idleness is the activity of an allocation on its device, as far as it is known.
+type idleness struct {
+	settings Idle
+	exempt   bool // never reported as idle
+	state    state
+	// from is when the current idle period began, zero without one.
+	from time.Time
+	// unknownFrom is when the state became unknown, zero while it is known.
+	unknownFrom time.Time
+	// unknownBefore is the time before which nothing is known.
+	unknownBefore time.Time
+	pending       float64 // seconds of the period that are not in total yet
+	total         float64 // idle seconds
+	measured      bool    // total is meaningful
+
+	last  time.Time // activity
+	first time.Time // activity, if all the time before it was observed
+	// firstUncertain: part of the time up to the first activity was not
+	// observed.
+	firstUncertain bool
+}
+
+// cost is what the idle time of an allocation costs.
+type cost struct {
+	perHour  float64
+	priced   bool
+	total    float64
+	currency string
+	labels   []string
+}
+
+// energy is what a device used while an allocation had it alone. It is
+// published until an hour after the end of the allocation.
+type energy struct {
+	known  bool
+	joules float64
+}
+
+// inherit moves the energy of an allocation with the same series to this one.
+func (e *energy) inherit(o *energy) {
+	e.known, e.joules = e.known || o.known, e.joules+o.joules
+	*o = energy{}
+}
+
+// faultTime is the latest time of a fault during an allocation.
+type faultTime struct {
+	name   string
+	at     time.Time
+	labels []string
 }
 
 // share is the pod's part of the device, 0 to 1.
@@ -54,11 +103,25 @@ func (a *allocation) share() float64 {
 	return 1
 }
 
-// Bounds of labels.
-const (
-	maxLabel  = 512 // bytes, as in podmap
-	maxListed = 8   // containers or resources
-)
+// alone reports whether the device is allocated to this pod only. Processes
+// outside every allocation may use it too.
+func (a *allocation) alone() bool {
+	st := a.device
+	return len(st.allocations) == 1 && st.omitted == 0 && !a.contested && (!a.shared || st.replicas > 0 && len(a.ids) >= st.replicas)
+}
+
+// owns reports whether all work of the device is the pod's.
+func (a *allocation) owns() bool {
+	return a.alone() && a.device.outsiders == 0
+}
+
+// power returns the power of the device if it is all drawn for the pod.
+func (a *allocation) power() quantity {
+	if a.device.parent != "" || !a.owns() {
+		return quantity{}
+	}
+	return a.device.values.power
+}
 
 // relabel updates the labels if they have changed.
 func (a *allocation) relabel() {
@@ -72,57 +135,12 @@ func (a *allocation) relabel() {
 	}
 }
 
-func list(names []string) string {
-	if len(names) > maxListed {
-		names = append(slices.Clone(names[:maxListed]), "…")
-	}
-	return text(strings.Join(names, ","))
+// reset prepares an allocation for a new list.
+func (a *allocation) reset() {
+	a.containers, a.resources, a.ids = a.containers[:0], a.resources[:0], a.ids[:0]
+	a.shared, a.nominal, a.kept, a.contested, a.unsure = false, false, false, false, false
 }
 
-func text(s string) string {
-	if len(s) > maxLabel {
-		s = s[:maxLabel]
-	}
-	return strings.ToValidUTF8(s, "")
-}
-
-// firstActivity is the histogram of one resource.
-type firstActivity struct {
-	resource  string
-	all       *collector.Distribution
-	published collector.Distribution // the copy of all that Snapshots share
-}
-
-// maxResources limits the number of resources.
-const maxResources = 256
-
-// observeFirst counts the time up to the first activity of an allocation whose
-// beginning was observed.
-func (j *Judge) observeFirst(a *allocation) {
-	if !a.idleness.last.IsZero() || a.idleness.firstUncertain || a.after.IsZero() {
-		return
-	}
-	a.idleness.first = j.now
-	f := j.firstOf(a.labels[len(a.labels)-1])
-	f.all.Observe(age(a.since, j.now))
-	f.published = f.all.Clone()
-}
-
-// firstOf returns the histogram of a resource. It exists from the first
-// allocation on, so that its first observation is an increase.
-func (j *Judge) firstOf(resource string) *firstActivity {
-	find := func(name string) (int, bool) {
-		return slices.BinarySearchFunc(j.firsts, name, func(f *firstActivity, name string) int { return strings.Compare(f.resource, name) })
-	}
-	at, ok := find(resource)
-	if !ok && len(j.firsts) >= maxResources {
-		resource = "other"
-		at, ok = find(resource)
-	}
-	if !ok {
-		f := &firstActivity{resource: resource, all: collector.NewDistribution(collector.AllocationFirstActivity, "", resource)}
-		f.published = f.all.Clone()
-		j.firsts = slices.Insert(j.firsts, at, f)
-	}
-	return j.firsts[at]
+func (a *allocation) holder() Holder {
+	return Holder{a.pod.Namespace, a.pod.Name, slices.Clone(a.containers), slices.Clone(a.resources)}
 }

@@ -462,3 +462,24 @@ func TestLimit(t *testing.T) {
 	r.want(collector.AllocationUtilization, "A a 0.5")
 	r.want(collector.DeviceHolders, "A 1")
 }
+
+// TestNumbersAsIDs: a bare number is the index of a GPU only where all ids of the
+// resource are numbers from 0 on.
+func TestNumbersAsIDs(t *testing.T) {
+	for _, c := range []struct {
+		allocatable []string
+		want        []string
+	}{
+		{nil, []string{"A 1", "B 0"}},
+		{[]string{"0", "1"}, []string{"A 1", "B 0"}},
+		{[]string{"0", "17"}, nil},
+	} {
+		r := newRig(t)
+		r.list(alloc("a", gpu, "0"))
+		if c.allocatable != nil {
+			r.offer(gpu, c.allocatable...)
+		}
+		r.after(10*time.Second, device(gpuA, 0), device(gpuB, 1))
+		r.want(collector.DeviceHolders, c.want...)
+	}
+}

@@ -1,6 +1,7 @@
 package allocation
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -9,7 +10,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// device is what is remembered of a device.
+// device is the memory of a device between Snapshots.
 type device struct {
 	id, parent string
 	class      collector.Class
@@ -72,54 +73,18 @@ type deviceValues struct {
 	energy              quantity // joules since the driver was loaded
 }
 
-// updateDevices takes the devices of a Snapshot and reports whether devices or
-// their names have changed.
-func (j *Judge) updateDevices(s *collector.Snapshot) (changed bool) {
-	j.order = j.order[:0]
-	for i := range s.Devices {
-		d := &s.Devices[i]
-		if d.Class == "" || d.Class == collector.Switch {
-			continue // known by an event only, or nothing that is given out
-		}
-		st := j.devices[d.ID]
-		if st != nil && st.round == j.round {
-			continue // a second source has a device of that name
-		}
-		if st == nil {
-			st = &device{id: d.ID, offered: map[string]int{}}
-			j.devices[d.ID] = st
-			changed = true
-		}
-		st.round, st.at, st.parts = j.round, i, 0
-		changed = st.identify(d) || changed
-		j.order = append(j.order, st)
-	}
-	for _, st := range j.order {
-		if p := j.devices[st.parent]; p != nil && st.parent != "" {
-			p.parts++
-		}
-	}
-	if len(j.devices) == len(j.order) {
-		return changed
-	}
-	for id, st := range j.devices {
-		if st.round != j.round {
-			j.destroyed(st)
-			delete(j.devices, id)
-		}
-	}
-	return true
+// meter follows the energy counter of a device.
+type meter struct {
+	known  bool
+	joules float64
+	only   *allocation // the only allocation since it was read
 }
 
-// destroyed reports a destroyed partition to the Watcher. A missing whole
-// device may be back, and its last allocation is of interest.
-func (j *Judge) destroyed(st *device) {
-	if st.parent == "" || j.options.Gone == nil {
-		return
-	}
-	for _, a := range st.allocations {
-		j.options.Gone(a.ids...)
-	}
+// offer is a resource under which a device is allocatable, or was.
+type offer struct {
+	resource string
+	now      bool
+	labels   []string
 }
 
 // identify takes the names of the device, and reports whether they changed.
@@ -152,9 +117,39 @@ func (st *device) known() podmap.Known {
 	return k
 }
 
-// offer is a resource under which a device is allocatable, or was.
-type offer struct {
-	resource string
-	now      bool
-	labels   []string
+// kind returns what the price of the device depends on.
+func (st *device) kind() kind {
+	return kind{class: string(st.class), model: st.model, profile: st.profile, partition: st.parent != ""}
+}
+
+// allocationOf returns the pod's allocation of the device, or nil.
+func (st *device) allocationOf(pod podmap.Pod) *allocation {
+	i, ok := slices.BinarySearchFunc(st.allocations, pod, func(a *allocation, pod podmap.Pod) int { return comparePods(a.pod, pod) })
+	if !ok {
+		return nil
+	}
+	return st.allocations[i]
+}
+
+// begin creates an allocation. Nothing is known of the time before previous.
+func (st *device) begin(p *podmap.Allocation, previous time.Time) *allocation {
+	a := &allocation{device: st, pod: p.Pod, since: p.Since, idleness: idleness{unknownBefore: latest(p.Since, previous)}}
+	at, _ := slices.BinarySearchFunc(st.allocations, p.Pod, func(a *allocation, pod podmap.Pod) int { return comparePods(a.pod, pod) })
+	st.allocations = slices.Insert(st.allocations, at, a)
+	return a
+}
+
+func comparePods(a, b podmap.Pod) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+// destroyed reports a destroyed partition to the Watcher. A missing whole
+// device may be back, and its last allocation is of interest.
+func (st *device) destroyed(gone func(ids ...string)) {
+	if st.parent == "" || gone == nil {
+		return
+	}
+	for _, a := range st.allocations {
+		gone(a.ids...)
+	}
 }

@@ -1,7 +1,7 @@
 // Package allocation measures the allocations of a node's devices: how long a
 // pod has had a device, what the device did for the pod, how long it was idle,
 // and what that cost. It joins the devices of a Snapshot with the Map of
-// package podmap and adds series of its own, so that the series of the devices
+// package podmap and adds separate series, so that the series of the devices
 // never change with a pod.
 //
 // It guarantees:

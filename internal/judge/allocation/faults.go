@@ -24,13 +24,6 @@ const (
 	maxFaults = 16
 )
 
-// faultTime is the latest time of a fault during an allocation.
-type faultTime struct {
-	name   string
-	at     time.Time
-	labels []string
-}
-
 // FaultName returns the Fault.Name of an event that may cost a pod its work, ""
 // for any other event.
 func FaultName(e *collector.Event) string {
@@ -46,48 +39,6 @@ func FaultName(e *collector.Event) string {
 	return ""
 }
 
-// reshaping are the events after which devices or their allocations may
-// change.
-var reshaping = []collector.EventKind{
-	collector.EventMIGConfig, collector.EventReconfiguration, collector.EventDriverLoaded,
-	collector.EventUnavailable, collector.EventBusLoss, collector.EventXid,
-}
-
-// event takes an event, and reports whether the kubelet may have new
-// information since.
-func (j *Judge) event(e *collector.Event) bool {
-	if e.Past {
-		return false // the allocations of that time are unknown
-	}
-	moves := slices.Contains(reshaping, e.Kind)
-	name := FaultName(e)
-	if name == "" || len(e.Witnesses) > 0 {
-		return moves
-	}
-	for _, st := range j.affected(e) {
-		if st.recordFault(name, e.Time) || len(st.pending) >= maxPending {
-			continue
-		}
-		st.pending = append(st.pending, Fault{name, e.Time})
-	}
-	return moves
-}
-
-// affected returns the devices whose allocations an event affects: the
-// partition that it is attributed to, else the device and all its partitions.
-func (j *Judge) affected(e *collector.Event) []*device {
-	if st := j.devices[e.Partition]; e.Partition != "" && st != nil {
-		return []*device{st}
-	}
-	var out []*device
-	for _, st := range j.order {
-		if st.id == e.Device || st.parent == e.Device && st.parent != "" {
-			out = append(out, st)
-		}
-	}
-	return out
-}
-
 // recordFault adds a fault to the allocations at its time, and reports whether
 // there were any.
 func (st *device) recordFault(name string, at time.Time) bool {
@@ -98,8 +49,8 @@ func (st *device) recordFault(name string, at time.Time) bool {
 	return len(allocations) > 0
 }
 
-// allocationsAt returns the allocations at a time: those that are known to
-// have begun by then and not to have ended; without any of these, those that
+// allocationsAt returns the allocations at a time: allocations that are known to
+// have begun by then and not to have ended; without such an allocation, allocations that
 // may have begun.
 func (st *device) allocationsAt(at time.Time) []*allocation {
 	var sure, perhaps []*allocation
@@ -170,7 +121,7 @@ func (st *device) end(a *allocation, now time.Time) {
 	st.ended = append(st.ended, a)
 }
 
-// forget drops what is too old.
+// forget drops ended allocations and faults that are too old.
 func (st *device) forget(now time.Time) {
 	if len(st.ended) > 0 {
 		st.ended = slices.DeleteFunc(st.ended, func(a *allocation) bool { return now.Sub(a.until) > keepEnded })
@@ -178,16 +129,4 @@ func (st *device) forget(now time.Time) {
 	if len(st.pending) > 0 {
 		st.pending = slices.DeleteFunc(st.pending, func(f Fault) bool { return now.Sub(f.Time) > listedWithin })
 	}
-}
-
-// Holder names a pod that a device is or was allocated to.
-type Holder struct {
-	Namespace  string   `json:"namespace"`
-	Pod        string   `json:"pod"`
-	Containers []string `json:"containers"`
-	Resources  []string `json:"resources"`
-}
-
-func (a *allocation) holder() Holder {
-	return Holder{a.pod.Namespace, a.pod.Name, slices.Clone(a.containers), slices.Clone(a.resources)}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// History has the allocations of the latest Snapshot and those that ended
+// History has the allocations of the latest Snapshot and allocations that ended
 // within the last hour.
 type History struct {
 	// Time is that of the Snapshot; zero before the first.
@@ -35,10 +35,10 @@ type Record struct {
 	Vendor, Model  string
 	Index, Profile string
 	PCI            string
-	// Health and Action are those of the device's verdict, empty without one.
+	// Health and Action are state and action of the device's verdict, empty without one.
 	Health, Action string
 
-	// Since and After are those of podmap.Allocation: if After is zero, the
+	// Since and After have the meaning of podmap.Allocation: if After is zero, the
 	// allocation may be older than Since.
 	Since, After time.Time
 	// Until is when the allocation was found to have ended, zero while it
@@ -60,23 +60,23 @@ type Record struct {
 func (j *Judge) History() *History {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	out := &History{Time: j.now, Unresolved: map[podmap.Pod]bool{}, Omitted: map[string]bool{}}
-	if j.pods == nil {
+	out := &History{Time: j.node.now, Unresolved: map[podmap.Pod]bool{}, Omitted: map[string]bool{}}
+	if j.node.pods == nil {
 		return out
 	}
-	out.Complete = j.pods.State == podmap.StateFresh
+	out.Complete = j.node.pods.State == podmap.StateFresh
 	for _, x := range j.join.unresolved {
 		out.Unresolved[podmap.Pod{Namespace: x.Namespace, Name: x.Pod}] = true
 	}
-	for _, st := range j.order {
+	for _, st := range j.node.order {
 		if st.omitted > 0 {
 			out.Omitted[st.id] = true
 		}
 		for _, a := range st.allocations {
-			out.Records = append(out.Records, a.record(j.now))
+			out.Records = append(out.Records, a.record(j.node.now))
 		}
 		for _, a := range st.ended {
-			out.Records = append(out.Records, a.record(j.now))
+			out.Records = append(out.Records, a.record(j.node.now))
 		}
 	}
 	return out

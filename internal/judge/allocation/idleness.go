@@ -1,7 +1,6 @@
 package allocation
 
 import (
-	"slices"
 	"time"
 )
 
@@ -9,45 +8,14 @@ import (
 // end an idle period. The gap itself does not count as idle time.
 const bridge = time.Minute
 
-// idleness is what is known of the use that an allocation makes of its device.
-type idleness struct {
-	settings Idle
-	exempt   bool // never reported as idle
-	state    state
-	// from is when the current idle period began, zero without one.
-	from time.Time
-	// unknownFrom is when the state became unknown, zero while it is known.
-	unknownFrom time.Time
-	// unknownBefore is the time before which nothing is known.
-	unknownBefore time.Time
-	pending       float64 // seconds of the period that are not in total yet
-	total         float64 // idle seconds
-	measured      bool    // total is meaningful
-
-	last  time.Time // activity
-	first time.Time // activity, if all the time before it was observed
-	// firstUncertain: part of the time up to the first activity was not
-	// observed.
-	firstUncertain bool
-}
-
-// cost is what the idle time of an allocation costs.
-type cost struct {
-	perHour  float64
-	priced   bool
-	total    float64
-	currency string
-	labels   []string
-}
-
 // account adds the time since the previous Snapshot by the state of the
 // allocation.
-func (j *Judge) account(a *allocation) {
-	now, i := j.now, &a.idleness
+func (a *allocation) account(now, previous time.Time, firsts *firsts) {
+	i := &a.idleness
 	a.measure()
 	switch i.state {
 	case active:
-		j.observeFirst(a)
+		firsts.observe(a, now)
 		i.last, i.measured = now, true
 		i.from, i.pending, i.unknownFrom = time.Time{}, 0, time.Time{}
 	case unattributable:
@@ -55,7 +23,7 @@ func (j *Judge) account(a *allocation) {
 		i.unknownBefore, i.firstUncertain = now, i.firstUncertain || i.last.IsZero()
 	case idle:
 		begin := latest(i.unknownBefore, a.device.knownFrom, i.last)
-		counted := latest(j.previous, begin)
+		counted := latest(previous, begin)
 		if i.from.IsZero() {
 			i.from, counted = begin, begin
 		} else if !i.unknownFrom.IsZero() {
@@ -67,7 +35,7 @@ func (j *Judge) account(a *allocation) {
 	case unknown:
 		i.firstUncertain = i.firstUncertain || i.last.IsZero()
 		if i.unknownFrom.IsZero() {
-			i.unknownFrom = latest(j.previous, a.since)
+			i.unknownFrom = latest(previous, a.since)
 		}
 		if i.from.IsZero() || now.Sub(i.unknownFrom) > bridge {
 			i.from, i.pending, i.unknownBefore = time.Time{}, 0, now
@@ -112,9 +80,4 @@ func (a *allocation) idleFor(now time.Time) (time.Duration, bool) {
 		return 0, true
 	}
 	return 0, false
-}
-
-// latest returns the last of some times.
-func latest(times ...time.Time) time.Time {
-	return slices.MaxFunc(times, time.Time.Compare)
 }

@@ -1,12 +1,9 @@
 package allocation
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
@@ -20,8 +17,17 @@ type found struct {
 	how    podmap.How
 }
 
-// join is the result of the latest Map.
+// join finds the devices of the allocations that the kubelet lists. Its fields
+// are the result of the latest Map.
 type join struct {
+	*node
+	options  *Options
+	resolver *podmap.Resolver
+	index    *podmap.Index
+	stale    bool          // index or the allocations are of before a change
+	status   podmap.Status // of the Map's Watcher
+	summary  summary
+
 	// ids are all allocated or allocatable ids with their devices.
 	ids       map[idKey]found
 	how       map[podmap.How]int
@@ -39,29 +45,68 @@ type join struct {
 	// placed the partitions that their names were found to mean.
 	ambiguous []*podmap.Allocation
 	placed    map[idKey]*device
-	holders   int
+	listed    int // allocations with series
 	omitted   int
 	beside    int // allocations of claims with administrative access
 }
 
+func newJoin(n *node, o *Options) *join {
+	return &join{node: n, options: o, placed: map[idKey]*device{}, summary: summary{byName: map[string]*resource{}}}
+}
+
+// apply takes new settings. All allocations are found again.
+func (j *join) apply(s Settings) { j.resolver, j.stale, j.index = s.resolver(), true, nil }
+
+// follow takes the latest Map and joins it with the devices if either has
+// changed. It reports whether the kubelet should be called again.
+func (j *join) follow(changed bool) bool {
+	m := noMap
+	if j.options.Map != nil {
+		if latest := j.options.Map(); latest != nil {
+			m = latest
+		}
+	}
+	first := j.pods == nil
+	if changed || j.index == nil {
+		known := make([]podmap.Known, 0, len(j.order))
+		for _, d := range j.order {
+			known = append(known, d.known())
+		}
+		j.index = j.resolver.Index(known)
+		j.ids = map[idKey]found{} // those were among other devices
+		j.stale = true
+	}
+	if m != j.pods || j.stale {
+		if m != j.pods && j.options.Status != nil {
+			j.status = j.options.Status()
+		}
+		j.pods, j.stale = m, false
+		j.rejoin()
+	}
+	return changed && !first
+}
+
+// noMap is the Map without a kubelet.
+var noMap = &podmap.Map{State: podmap.StateAbsent}
+
 // resolve finds the device of an id.
-func (j *Judge) resolve(resource string, ref *podmap.Ref, raw string) found {
+func (j *join) resolve(resource string, ref *podmap.Ref, raw string) found {
 	key := idKey{resource, raw}
-	f, ok := j.join.ids[key]
+	f, ok := j.ids[key]
 	if !ok {
 		id, how := j.index.Resolve(resource, *ref)
 		f = found{j.devices[id], how}
 		if how == podmap.HowIndex && !j.numbered(resource) {
 			f = found{how: podmap.HowUnknown}
 		}
-		j.join.ids[key] = f
+		j.ids[key] = f
 	}
 	return f
 }
 
 // numbered reports whether the ids of a resource can be the indexes of devices:
 // the allocatable ones are the numbers from 0 on, or are not known.
-func (j *Judge) numbered(resource string) bool {
+func (j *join) numbered(resource string) bool {
 	i := slices.IndexFunc(j.pods.Allocatable, func(a podmap.Allocatable) bool { return a.Resource == resource })
 	if i < 0 {
 		return true
@@ -75,25 +120,24 @@ func (j *Judge) numbered(resource string) bool {
 
 // find finds the device of an allocation: by what its driver published, else
 // by the id alone.
-func (j *Judge) find(p *podmap.Allocation) found {
+func (j *join) find(p *podmap.Allocation) found {
 	if p.Claim == "" || j.options.Claimed == nil {
 		return j.resolve(p.Resource, &p.Ref, p.DeviceID)
 	}
 	// The driver may have published something else since the last look-up.
 	id, how := j.index.ResolveDRA(*p, j.options.Claimed(p.Resource, p.Pool, p.DeviceID))
 	f := found{j.devices[id], how}
-	j.join.ids[idKey{p.Resource, p.DeviceID}] = f
+	j.ids[idKey{p.Resource, p.DeviceID}] = f
 	return f
 }
 
 // rejoin updates the allocations from the Map.
-func (j *Judge) rejoin() {
-	x := &j.join
-	x.allocated, x.nominal = map[string]int{}, map[podmap.Pod]bool{}
-	x.unresolved, x.candidates, x.ambiguous = nil, nil, x.ambiguous[:0]
-	x.holders, x.omitted, x.accelerators, x.beside = 0, 0, 0, 0
+func (j *join) rejoin() {
+	j.allocated, j.nominal = map[string]int{}, map[podmap.Pod]bool{}
+	j.unresolved, j.candidates, j.ambiguous = nil, nil, j.ambiguous[:0]
+	j.listed, j.omitted, j.accelerators, j.beside = 0, 0, 0, 0
 	// The meaning of a number depends on the others.
-	maps.DeleteFunc(x.ids, func(_ idKey, f found) bool { return f.how == podmap.HowIndex || f.how == podmap.HowUnknown })
+	maps.DeleteFunc(j.ids, func(_ idKey, f found) bool { return f.how == podmap.HowIndex || f.how == podmap.HowUnknown })
 	for _, st := range j.order {
 		st.omitted, st.replicas = 0, 0
 		clear(st.offered)
@@ -105,12 +149,12 @@ func (j *Judge) rejoin() {
 	for i := range j.pods.Allocations {
 		p := &j.pods.Allocations[i]
 		if p.Admin {
-			x.beside++ // it uses the device beside its holder
+			j.beside++ // it uses the device beside its holder
 			continue
 		}
 		f := j.find(p)
 		if p.Ref.Form == podmap.FormProfile && f.how == podmap.HowAmbiguous {
-			x.ambiguous = append(x.ambiguous, p)
+			j.ambiguous = append(j.ambiguous, p)
 			continue
 		}
 		j.enter(p, f, counted)
@@ -120,62 +164,55 @@ func (j *Judge) rejoin() {
 	for _, st := range j.order {
 		j.settle(st)
 	}
-	x.how = make(map[podmap.How]int, len(x.how))
-	for key := range x.ids {
+	j.how = make(map[podmap.How]int, len(j.how))
+	for key := range j.ids {
 		if counted[key] {
-			x.how[x.ids[key].how]++
+			j.how[j.ids[key].how]++
 		} else {
-			delete(x.ids, key) // of a list before
+			delete(j.ids, key) // of a list before
 		}
 	}
-	x.how[podmap.HowAmbiguous] -= eliminated
-	x.how[podmap.HowProfile] += eliminated
+	j.how[podmap.HowAmbiguous] -= eliminated
+	j.how[podmap.HowProfile] += eliminated
 	j.summarize()
 }
 
-// reset prepares an allocation for a new list.
-func (a *allocation) reset() {
-	a.containers, a.resources, a.ids = a.containers[:0], a.resources[:0], a.ids[:0]
-	a.shared, a.nominal, a.kept, a.contested, a.unsure = false, false, false, false, false
-}
-
 // enter takes one allocation of the Map, and the device of its id.
-func (j *Judge) enter(p *podmap.Allocation, f found, counted map[idKey]bool) {
-	x := &j.join
+func (j *join) enter(p *podmap.Allocation, f found, counted map[idKey]bool) {
 	key := idKey{p.Resource, p.DeviceID}
 	again := counted[key]
 	counted[key] = true
 	if p.Ref.Nominal {
-		x.nominal[p.Pod] = true
+		j.nominal[p.Pod] = true
 	}
 	st := f.device
 	if st == nil {
 		if f.how != podmap.HowIgnored {
-			x.unresolved = append(x.unresolved, Unresolved{Resource: p.Resource, ID: p.DeviceID, How: f.how, Namespace: p.Pod.Namespace, Pod: p.Pod.Name})
+			j.unresolved = append(j.unresolved, Unresolved{Resource: p.Resource, ID: p.DeviceID, How: f.how, Namespace: p.Pod.Namespace, Pod: p.Pod.Name})
 			// A network card is named by its PCI address, also under nvidia.com.
 			if isAccelerator(p.Resource) && p.Ref.Form != podmap.FormPCI {
-				x.accelerators++
+				j.accelerators++
 			}
 			if !isGone(p.Ref.Form, f.how) {
-				x.candidates = append(x.candidates, unresolvedID{p.Resource, &p.Ref})
+				j.candidates = append(j.candidates, unresolvedID{p.Resource, &p.Ref})
 			}
 		}
 		return
 	}
 	if !again {
-		x.allocated[p.Resource]++
+		j.allocated[p.Resource]++
 		st.offered[p.Resource]++
 	}
 	a := st.allocationOf(p.Pod)
 	if a == nil || a.round != j.round {
-		if x.holders >= j.settings.MaxHolders {
-			x.omitted++
+		if j.listed >= j.settings.MaxHolders {
+			j.omitted++
 			st.omitted++
 			return
 		}
-		x.holders++
+		j.listed++
 		if a == nil {
-			a = j.begin(st, p)
+			a = st.begin(p, j.previous)
 		}
 		a.round, a.since, a.after = j.round, p.Since, p.After
 	}
@@ -189,17 +226,9 @@ func (j *Judge) enter(p *podmap.Allocation, f found, counted map[idKey]bool) {
 	a.kept, a.contested, a.unsure = a.kept || p.Kept, a.contested || p.Contested, a.unsure || p.Contested && p.Claim != ""
 }
 
-// begin creates an allocation.
-func (j *Judge) begin(st *device, p *podmap.Allocation) *allocation {
-	a := &allocation{device: st, pod: p.Pod, since: p.Since, idleness: idleness{unknownBefore: latest(p.Since, j.previous)}}
-	at, _ := slices.BinarySearchFunc(st.allocations, p.Pod, func(a *allocation, pod podmap.Pod) int { return comparePods(a.pod, pod) })
-	st.allocations = slices.Insert(st.allocations, at, a)
-	return a
-}
-
 // settle ends the allocations of a device that are not listed any more and
 // updates the others.
-func (j *Judge) settle(st *device) {
+func (j *join) settle(st *device) {
 	current := st.allocations[:0]
 	for _, a := range st.allocations {
 		if a.round != j.round {
@@ -210,7 +239,7 @@ func (j *Judge) settle(st *device) {
 		a.relabel()
 		j.configure(a)
 		if !a.after.IsZero() {
-			j.firstOf(a.labels[len(a.labels)-1])
+			j.firsts.of(a.labels[len(a.labels)-1])
 		}
 		st.inherit(a)
 	}
@@ -225,16 +254,12 @@ func (j *Judge) settle(st *device) {
 	}
 }
 
-func comparePods(a, b podmap.Pod) int {
-	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-}
-
 // configure applies the settings to an allocation. A new currency starts the
 // cost from zero.
-func (j *Judge) configure(a *allocation) {
+func (j *join) configure(a *allocation) {
 	i, c, currency := &a.idleness, &a.cost, j.settings.Currency
 	i.settings, i.exempt = j.settings.idleOf(a.resources)
-	c.perHour, c.priced = j.settings.priceOf(a.device, a.resources)
+	c.perHour, c.priced = j.settings.priceOf(a.device.kind(), a.resources)
 	if c.currency != currency {
 		c.total, c.currency, c.labels = 0, currency, nil
 	}
@@ -243,27 +268,9 @@ func (j *Judge) configure(a *allocation) {
 	}
 }
 
-// add adds to a sorted list what is not in it.
-func add(list []string, more ...string) []string {
-	for _, s := range more {
-		if at, ok := slices.BinarySearch(list, s); !ok {
-			list = slices.Insert(list, at, s)
-		}
-	}
-	return list
+// holders returns the number of pods that the device is allocated to, and
+// false if it is unknown.
+func (j *join) holders(st *device) (int, bool) {
+	n := len(st.allocations) + st.omitted
+	return n, n > 0 || st.parts == 0 && j.pods.State == podmap.StateFresh && !j.mayBeAllocated(st)
 }
-
-// Resources returns the names of the resources by which the device is
-// allocated, nil if it is not, or if that is unknown. The list must not be
-// changed.
-func (j *Judge) Resources(device string) []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if st := j.devices[device]; st != nil {
-		return st.resources
-	}
-	return nil
-}
-
-// age is the time from t to now, in seconds.
-func age(t, now time.Time) float64 { return max(0, now.Sub(t).Seconds()) }

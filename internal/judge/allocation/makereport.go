@@ -15,18 +15,18 @@ import (
 func (j *Judge) Report() *Report {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	out := &Report{Time: j.now, State: podmap.StateStarting, Devices: []Device{}}
-	if j.pods == nil {
+	out := &Report{Time: j.node.now, State: podmap.StateStarting, Devices: []Device{}}
+	if j.node.pods == nil {
 		return out
 	}
-	out.State, out.Listed = j.pods.State, collector.OnClock(j.pods.Time, j.now)
-	out.Reason = j.status.Reason
-	for _, st := range j.order {
+	out.State, out.Listed = j.node.pods.State, collector.OnClock(j.node.pods.Time, j.node.now)
+	out.Reason = j.join.status.Reason
+	for _, st := range j.node.order {
 		out.Devices = append(out.Devices, j.reportDevice(st))
-		out.Unattributed = st.unattributed(out.Unattributed, j.now)
+		out.Unattributed = st.unattributed(out.Unattributed, j.node.now)
 	}
 	slices.SortStableFunc(out.Devices, func(a, b Device) int { return strings.Compare(a.ID, b.ID) })
-	for _, x := range j.summary.resources {
+	for _, x := range j.join.summary.resources {
 		r := Resource{Name: x.name, Allocated: x.allocated, Devices: x.devices}
 		if x.plugin {
 			r.Allocatable = new(x.allocatable)
@@ -59,7 +59,7 @@ func (j *Judge) reportDevice(st *device) Device {
 	if st.processesKnown {
 		d.Processes = new(len(st.processes))
 		for i := range st.processes[:min(len(st.processes), maxReported)] {
-			d.ProcessList = append(d.ProcessList, st.processes[i].report(j.now))
+			d.ProcessList = append(d.ProcessList, st.processes[i].report(j.node.now))
 		}
 	}
 	for _, a := range st.allocations {
@@ -69,9 +69,9 @@ func (j *Judge) reportDevice(st *device) Device {
 	return d
 }
 
-func counted(n int, what, plural string) string {
+func plural(n int, what, ending string) string {
 	if n != 1 {
-		what += plural
+		what += ending
 	}
 	return fmt.Sprint(n, " ", what)
 }
@@ -79,7 +79,7 @@ func counted(n int, what, plural string) string {
 // availability returns whether the device can be allocated, and the reason if
 // not.
 func (j *Judge) availability(st *device, d *Device) (Availability, string) {
-	_, known := j.holders(st)
+	_, known := j.join.holders(st)
 	switch {
 	case len(st.allocations)+st.omitted > 0:
 		return Allocated, ""
@@ -88,22 +88,22 @@ func (j *Judge) availability(st *device, d *Device) (Availability, string) {
 			return Partitioned, "split into 1 partition, which is allocated instead"
 		}
 		return Partitioned, fmt.Sprintf("split into %d partitions, which are allocated instead", st.parts)
-	case j.pods.State == podmap.StateAbsent:
+	case j.node.pods.State == podmap.StateAbsent:
 		return Unmanaged, "no kubelet on this machine, or its socket is not mounted"
 	case !known:
 		return Unknown, j.unknownReason(st)
 	}
 	if n := len(st.processes); st.processesKnown && n > 0 {
-		return Occupied, fmt.Sprintf("not allocated, and used by %s%s", counted(n, "process", "es"), commands(st))
+		return Occupied, fmt.Sprintf("not allocated, and used by %s%s", plural(n, "process", "es"), commands(st))
 	}
 	switch {
-	case j.released && !st.reportsUp:
+	case j.node.released && !st.reportsUp:
 		return Free, "not allocated; the exporter has released its driver, so nothing else is known"
 	case len(d.NotAllocatable) > 0 && st.verdict.State == "failed":
 		return NotAllocatable, "not allocatable as " + strings.Join(d.NotAllocatable, ", ") + ": it has failed"
 	case len(d.NotAllocatable) > 0:
 		return NotAllocatable, "not allocatable as " + strings.Join(d.NotAllocatable, ", ") + ": its device plugin reports it as unhealthy, or has not registered"
-	case len(d.Allocatable) == 0 && !j.pods.AllocatableTime.IsZero():
+	case len(d.Allocatable) == 0 && !j.node.pods.AllocatableTime.IsZero():
 		return Free, "not allocated, and no device plugin offers it"
 	}
 	return Free, "not allocated"
@@ -112,11 +112,11 @@ func (j *Judge) availability(st *device, d *Device) (Availability, string) {
 // unknownReason returns why it is unknown whether the device is allocated.
 func (j *Judge) unknownReason(st *device) string {
 	switch {
-	case j.pods.State == podmap.StateUnconfirmed:
+	case j.node.pods.State == podmap.StateUnconfirmed:
 		return "the kubelet may not have listed all pods yet"
-	case j.pods.State != podmap.StateFresh:
+	case j.node.pods.State != podmap.StateFresh:
 		return "the kubelet does not answer"
-	case j.mayBeAllocated(st):
+	case j.join.mayBeAllocated(st):
 		return "a pod has a device whose id matches none of this machine, and it may be this one"
 	}
 	return ""
@@ -138,13 +138,13 @@ func commands(st *device) string {
 
 func (j *Judge) reportAllocation(a *allocation) Allocation {
 	out := Allocation{
-		Holder: a.holder(), Since: collector.OnClock(a.since, j.now), SinceAtLeast: a.after.IsZero(),
+		Holder: a.holder(), Since: collector.OnClock(a.since, j.node.now), SinceAtLeast: a.after.IsZero(),
 		Shared: a.shared, Kept: a.kept, Contested: a.contested, Nominal: a.nominal,
-		Allocated:   age(a.since, j.now),
+		Allocated:   age(a.since, j.node.now),
 		Utilization: a.utilization.pointer(), MemoryUsed: a.memory.pointer(),
-		LastActivity: collector.OnClock(a.idleness.last, j.now),
+		LastActivity: collector.OnClock(a.idleness.last, j.node.now),
 	}
-	if d, ok := a.idleFor(j.now); ok {
+	if d, ok := a.idleFor(j.node.now); ok {
 		out.Idle = new(d.Seconds())
 	}
 	if a.idleness.measured && !a.idleness.exempt {
@@ -154,7 +154,7 @@ func (j *Judge) reportAllocation(a *allocation) Allocation {
 		}
 	}
 	for _, m := range a.faults {
-		out.Faults = append(out.Faults, Fault{m.name, collector.OnClock(m.at, j.now)})
+		out.Faults = append(out.Faults, Fault{m.name, collector.OnClock(m.at, j.node.now)})
 	}
 	return out
 }
@@ -184,5 +184,3 @@ func (p *deviceProcess) report(now time.Time) Process {
 	}
 	return x
 }
-
-var _ collector.Judge = (*Judge)(nil)

@@ -17,19 +17,19 @@ type meta struct {
 	readings []collector.Reading
 }
 
-// publishMeta adds the data of the API server, if it is configured.
-func (j *Judge) publishMeta(s *collector.Snapshot) {
-	if j.options.Meta == nil {
+// publish adds the data of the API server, if it is configured.
+func (m *meta) publish(s *collector.Snapshot, n *node, o *Options) {
+	if o.Meta == nil {
 		return
 	}
-	if known := j.options.Meta(); known != j.meta.known || j.pods != j.meta.holders {
-		j.meta = meta{holders: j.pods, known: known, readings: describePods(j.pods, known, j.settings.MaxHolders)}
+	if known := o.Meta(); known != m.known || n.pods != m.holders {
+		*m = meta{holders: n.pods, known: known, readings: describePods(n.pods, known, n.settings.MaxHolders)}
 	}
-	s.Node = append(s.Node, j.meta.readings...)
-	if j.options.MetaStatus == nil {
+	s.Node = append(s.Node, m.readings...)
+	if o.MetaStatus == nil {
 		return
 	}
-	st := j.options.MetaStatus()
+	st := o.MetaStatus()
 	s.Node = publishFeed(s.Node, "pods", &st.Pods, "list", "watch")
 	if st.Slices != nil {
 		s.Node = publishFeed(s.Node, "slices", st.Slices, "list", "watch")

@@ -2,99 +2,115 @@ package allocation
 
 import (
 	"slices"
+	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// pairs returns label slices of one label each, to be shared by all Snapshots.
-func pairs[T ~string](values []T, before ...string) [][]string {
-	out := make([][]string, len(values))
-	for i, v := range values {
-		out[i] = append(slices.Clone(before), string(v))
+// node has the devices and pods of the node after the latest Snapshot.
+type node struct {
+	settings Settings
+	now      time.Time // of the latest Snapshot, and of the one before
+	previous time.Time
+	round    uint64
+	devices  map[string]*device
+	order    []*device // of the latest Snapshot
+	pods     *podmap.Map
+	firsts   firsts
+	// released: a source has released its devices.
+	released bool
+}
+
+// updateDevices takes the devices of a Snapshot and reports whether devices or
+// their names have changed. It calls gone with the ids of destroyed partitions.
+func (n *node) updateDevices(s *collector.Snapshot, gone func(ids ...string)) (changed bool) {
+	n.order = n.order[:0]
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		if d.Class == "" || d.Class == collector.Switch {
+			continue // known by an event only, or nothing that is given out
+		}
+		st := n.devices[d.ID]
+		if st != nil && st.round == n.round {
+			continue // a second source has a device of that name
+		}
+		if st == nil {
+			st = &device{id: d.ID, offered: map[string]int{}}
+			n.devices[d.ID] = st
+			changed = true
+		}
+		st.round, st.at, st.parts = n.round, i, 0
+		changed = st.identify(d) || changed
+		n.order = append(n.order, st)
+	}
+	for _, st := range n.order {
+		if p := n.devices[st.parent]; p != nil && st.parent != "" {
+			p.parts++
+		}
+	}
+	if len(n.devices) == len(n.order) {
+		return changed
+	}
+	for id, st := range n.devices {
+		if st.round != n.round {
+			st.destroyed(gone)
+			delete(n.devices, id)
+		}
+	}
+	return true
+}
+
+// affected returns the devices whose allocations an event affects: the
+// partition that it is attributed to, else the device and all its partitions.
+func (n *node) affected(e *collector.Event) []*device {
+	if st := n.devices[e.Partition]; e.Partition != "" && st != nil {
+		return []*device{st}
+	}
+	var out []*device
+	for _, st := range n.order {
+		if st.id == e.Device || st.parent == e.Device && st.parent != "" {
+			out = append(out, st)
+		}
 	}
 	return out
 }
 
-var (
-	stateLabels       = pairs(podmap.States)
-	listLabels        = pairs(podmap.Outcomes, "list")
-	allocatableLabels = pairs(podmap.Outcomes, "allocatable")
-	releaseLabels     = pairs(podmap.Releases)
-	allocationLabels  = pairs([]string{"listed", "kept", "contested", "superseded", "unresolved", "unresolved_accelerator", "omitted"})
-	rejectedLabels    = pairs([]string{"malformed", "overflow"})
-	hows              = []podmap.How{
-		podmap.HowAlias, podmap.HowID, podmap.HowInstance, podmap.HowProfile, podmap.HowMinor, podmap.HowPCI, podmap.HowFunction,
-		podmap.HowName, podmap.HowIndex, podmap.HowHash, podmap.HowSole, podmap.HowNone, podmap.HowAmbiguous, podmap.HowUnknown, podmap.HowIgnored,
+// event takes an event, and reports whether the kubelet may have new
+// information since.
+func (n *node) event(e *collector.Event) bool {
+	if e.Past {
+		return false // the allocations of that time are unknown
 	}
-	howLabels = pairs(hows)
-)
-
-// publishNode adds the kubelet's data. Without a kubelet, that is the state
-// alone.
-func (j *Judge) publishNode(s *collector.Snapshot) {
-	r := slices.Grow(s.Node, 80+3*len(j.summary.resources)+4*len(j.uses))
-	add := func(m *collector.Metric, v float64, labels []string) {
-		r = append(r, collector.Reading{Metric: m, Labels: labels, Value: v})
+	moves := slices.Contains(reshaping, e.Kind)
+	name := FaultName(e)
+	if name == "" || len(e.Witnesses) > 0 {
+		return moves
 	}
-	for i, state := range podmap.States {
-		add(collector.PodmapState, boolean(j.pods.State == state), stateLabels[i])
-	}
-	if j.pods.State != podmap.StateAbsent || !j.pods.Time.IsZero() {
-		r = j.publishPodmap(r)
-	}
-	if !j.pods.Time.IsZero() {
-		for _, x := range j.summary.resources {
-			if x.plugin {
-				add(collector.ResourceAllocatable, float64(x.allocatable), x.labels)
-			}
-			add(collector.ResourceHeld, float64(x.allocated), x.labels)
-			add(collector.ResourceDevices, float64(x.devices), x.labels)
+	for _, st := range n.affected(e) {
+		if st.recordFault(name, e.Time) || len(st.pending) >= maxPending {
+			continue
 		}
+		st.pending = append(st.pending, Fault{name, e.Time})
 	}
-	for i := range j.uses {
-		r = j.uses[i].publish(r)
-	}
-	s.Node = r
-	for _, f := range j.firsts {
-		s.Distributions = append(s.Distributions, f.published)
-	}
+	return moves
 }
 
-func (j *Judge) publishPodmap(r []collector.Reading) []collector.Reading {
-	add := func(m *collector.Metric, v float64, labels []string) {
-		r = append(r, collector.Reading{Metric: m, Labels: labels, Value: v})
+// allocatedNear reports whether the pod has the parent of st, or a partition
+// of st.
+func (n *node) allocatedNear(st *device, pod podmap.Pod) bool {
+	if p := n.devices[st.parent]; st.parent != "" && p != nil && p.allocationOf(pod) != nil {
+		return true
 	}
-	m, st, x := j.pods, &j.status, &j.join
-	if !m.Time.IsZero() {
-		add(collector.PodmapAge, age(m.Time, j.now), nil)
-		add(collector.PodmapPods, float64(m.Pods), nil)
-		for i, n := range []int{len(m.Allocations) - x.beside, st.Kept, st.Contested, len(m.Superseded), len(x.unresolved), x.accelerators, x.omitted} {
-			add(collector.PodmapAllocations, float64(n), allocationLabels[i])
-		}
-		for i, how := range hows {
-			add(collector.PodmapIDs, float64(x.how[how]), howLabels[i])
-		}
+	if st.parts == 0 {
+		return false
 	}
-	if !m.Confirmed.IsZero() {
-		add(collector.PodmapUnconfirmed, age(m.Confirmed, j.now), nil)
-	}
-	if j.options.Status == nil {
-		return r
-	}
-	for i, outcome := range podmap.Outcomes {
-		add(collector.PodmapCalls, float64(st.Calls[outcome]), listLabels[i])
-		add(collector.PodmapCalls, float64(st.AllocatableCalls[outcome]), allocatableLabels[i])
-	}
-	for i, why := range podmap.Releases {
-		add(collector.PodmapReleased, float64(st.Released[why]), releaseLabels[i])
-	}
-	if st.Took > 0 {
-		add(collector.PodmapDuration, st.Took.Seconds(), nil)
-	}
-	add(collector.PodmapRejected, float64(st.Malformed), rejectedLabels[0])
-	add(collector.PodmapRejected, float64(st.Overflow), rejectedLabels[1])
-	add(collector.PodmapConnections, float64(st.Connections), nil)
-	add(collector.PodmapMessageLimit, float64(st.MessageLimit), nil)
-	return r
+	return slices.ContainsFunc(n.order, func(o *device) bool { return o.parent == st.id && o.allocationOf(pod) != nil })
+}
+
+// reshaping are the events after which devices or their allocations may
+// change.
+var reshaping = []collector.EventKind{
+	collector.EventMIGConfig, collector.EventReconfiguration, collector.EventDriverLoaded,
+	collector.EventUnavailable, collector.EventBusLoss, collector.EventXid,
 }

@@ -10,18 +10,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap/proc"
 )
 
-const (
-	// ownerMaxAge is how long the owner of a process is reused. Sources list
-	// processes as often.
-	ownerMaxAge = 2 * time.Second
-	// listEvery is the least time between two lists of the pods' directories.
-	listEvery = 2 * time.Second
-	// forgetAfter is how long a process that is on no device is remembered.
-	forgetAfter = time.Minute
-	// maxKnown bounds the processes that are remembered.
-	maxKnown = 4096
-)
-
 // owners finds the pods of processes.
 type owners struct {
 	proc  *proc.Map
@@ -40,7 +28,7 @@ type podNames struct {
 	byUID map[string]podmap.Pod
 }
 
-// process is what is known of a process.
+// process is the memory of a process.
 type process struct {
 	owner proc.Owner
 	pod   podmap.Pod
@@ -128,3 +116,15 @@ func (o *owners) tidy(now time.Time) {
 	slices.Sort(pids)
 	o.proc.Retain(pids)
 }
+
+const (
+	// ownerMaxAge is how long the owner of a process is reused. Sources list
+	// processes as often.
+	ownerMaxAge = 2 * time.Second
+	// listEvery is the least time between two lists of the pods' directories.
+	listEvery = 2 * time.Second
+	// forgetAfter is how long a process that is on no device is remembered.
+	forgetAfter = time.Minute
+	// maxKnown bounds the processes that are remembered.
+	maxKnown = 4096
+)

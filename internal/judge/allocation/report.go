@@ -109,7 +109,7 @@ type Allocation struct {
 	IdleCost     *float64  `json:"idle_cost,omitempty"`
 	Currency     string    `json:"currency,omitempty"`
 	LastActivity time.Time `json:"last_activity,omitzero"`
-	// Faults are those of the device during the allocation.
+	// Faults are the faults of the device during the allocation.
 	Faults []Fault `json:"faults,omitempty"`
 }
 
@@ -153,7 +153,7 @@ type Process struct {
 	// Reason is that of accel_unattributed_processes, empty for a process of a
 	// pod that has the device.
 	Reason string `json:"reason,omitempty"`
-	// Namespace and Pod are those of its pod, PodUID that of a pod without a
+	// Namespace and Pod name its pod, PodUID identifies a pod without a
 	// known name.
 	Namespace string    `json:"namespace,omitempty"`
 	Pod       string    `json:"pod,omitempty"`
@@ -169,7 +169,7 @@ func (r *Report) Uncertain() string {
 	return fmt.Sprintf("The allocations are not certain (%s): %s.", r.State, cmp.Or(r.Reason, "no list yet"))
 }
 
-// Notes are what is special about an allocation, without its faults.
+// Notes are remarks on an unusual allocation, without its faults.
 func (a *Allocation) Notes() (notes []string) {
 	for _, n := range []struct {
 		is   bool
@@ -219,3 +219,11 @@ const maxReported = 64
 
 // maxReasons is how many reasons of a verdict a Report has.
 const maxReasons = 3
+
+// Holder names a pod that a device is or was allocated to.
+type Holder struct {
+	Namespace  string   `json:"namespace"`
+	Pod        string   `json:"pod"`
+	Containers []string `json:"containers"`
+	Resources  []string `json:"resources"`
+}

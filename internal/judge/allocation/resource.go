@@ -24,7 +24,7 @@ type resource struct {
 	devices     int
 }
 
-// resource returns the one of that name, nil where there are too many.
+// resource returns the resource of that name, nil where there are too many resources.
 func (s *summary) resource(name string) *resource {
 	r := s.byName[name]
 	if r == nil && len(s.resources) < maxResources {
@@ -37,7 +37,7 @@ func (s *summary) resource(name string) *resource {
 }
 
 // offer takes the devices that the kubelet can allocate.
-func (j *Judge) offer(counted map[idKey]bool) {
+func (j *join) offer(counted map[idKey]bool) {
 	for _, r := range j.summary.resources {
 		r.allocatable, r.allocated, r.devices = 0, 0, 0
 	}
@@ -46,7 +46,7 @@ func (j *Judge) offer(counted map[idKey]bool) {
 		a := &j.pods.Allocatable[i]
 		for _, id := range a.IDs {
 			key := idKey{a.Resource, id}
-			f, known := j.join.ids[key]
+			f, known := j.ids[key]
 			if !known {
 				ref := podmap.ParseID(id)
 				f = j.resolve(a.Resource, &ref, id)
@@ -101,7 +101,7 @@ func (st *device) updateOffers(listed map[string]map[*device]bool) {
 }
 
 // siblings adds the resource of devices like st if st is not allocatable.
-func (j *Judge) siblings(st *device, listed map[string]map[*device]bool) {
+func (j *join) siblings(st *device, listed map[string]map[*device]bool) {
 	if len(st.offers) > 0 || st.claimed(j.round) {
 		return
 	}
@@ -124,8 +124,8 @@ func (st *device) claimed(round uint64) bool {
 }
 
 // summarize counts by resource.
-func (j *Judge) summarize() {
-	for name, n := range j.join.allocated {
+func (j *join) summarize() {
+	for name, n := range j.allocated {
 		if r := j.summary.resource(name); r != nil {
 			r.allocated = n
 		}

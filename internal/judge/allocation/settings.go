@@ -20,7 +20,7 @@ type Settings struct {
 	Currency string `yaml:"currency"`
 	// Prices are searched in order; the first that matches applies.
 	Prices []Price `yaml:"prices"`
-	// Aliases, Generic and Ignore are those of podmap.Resolver.
+	// Aliases, Generic and Ignore are the fields of podmap.Resolver.
 	Aliases []Alias   `yaml:"aliases"`
 	Generic []Generic `yaml:"generic_devices"`
 	Ignore  []string  `yaml:"ignore_resources"`
@@ -56,7 +56,7 @@ type IdleResource struct {
 }
 
 // Price is what an hour of a device costs. What is empty fits every device;
-// patterns are those of path.Match.
+// patterns have the syntax of path.Match.
 type Price struct {
 	// Resource is the one by which the device is allocated.
 	Resource string `yaml:"resource"`
@@ -194,19 +194,25 @@ func (s *Settings) idleOf(resources []string) (Idle, bool) {
 }
 
 // priceOf returns the price of an hour.
-func (s *Settings) priceOf(d *device, resources []string) (float64, bool) {
+func (s *Settings) priceOf(d kind, resources []string) (float64, bool) {
 	for i := range s.Prices {
 		p := &s.Prices[i]
-		if p.Profile == "" && p.Resource == "" && d.parent != "" {
+		if p.Profile == "" && p.Resource == "" && d.partition {
 			continue
 		}
 		matches := p.Resource == ""
 		for _, r := range resources {
 			matches = matches || fits(p.Resource, r)
 		}
-		if matches && (p.Class == "" || p.Class == string(d.class)) && fits(p.Model, d.model) && fits(p.Profile, d.profile) {
+		if matches && (p.Class == "" || p.Class == d.class) && fits(p.Model, d.model) && fits(p.Profile, d.profile) {
 			return p.PerHour, true
 		}
 	}
 	return 0, false
+}
+
+// kind is what a price depends on.
+type kind struct {
+	class, model, profile string
+	partition             bool
 }

@@ -25,8 +25,8 @@ func isGone(form podmap.Form, how podmap.How) bool {
 }
 
 // mayBeAllocated reports whether an unresolved id may mean the device.
-func (j *Judge) mayBeAllocated(st *device) bool {
-	for _, x := range j.join.candidates {
+func (j *join) mayBeAllocated(st *device) bool {
+	for _, x := range j.candidates {
 		if x.ref.Form == podmap.FormProfile {
 			if j.isProfile(st, x.ref) {
 				return true
@@ -82,7 +82,7 @@ func isMark(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
 
 // isProfile reports whether a partition's name by its GPU, profile and place
 // may mean st, whose place is unknown. NVIDIA's DRA driver uses such names.
-func (j *Judge) isProfile(st *device, ref *podmap.Ref) bool {
+func (j *join) isProfile(st *device, ref *podmap.Ref) bool {
 	parent := j.devices[st.parent]
 	if st.parent == "" || parent == nil || !slices.Contains(parent.kubeIDs, "nvidia"+ref.Minor) {
 		return false
@@ -95,23 +95,22 @@ func (j *Judge) isProfile(st *device, ref *podmap.Ref) bool {
 // partitions are left as there are names, and one pod has all those names. A
 // name means the same partition for as long as that exists. It returns how
 // many names were resolved.
-func (j *Judge) eliminate(counted map[idKey]bool) int {
-	x := &j.join
-	for key, st := range x.placed {
+func (j *join) eliminate(counted map[idKey]bool) int {
+	for key, st := range j.placed {
 		switch {
 		case st != nil && j.devices[st.id] != st:
-			x.placed[key] = nil // a pod still listed with the name has no other partition
-		case st == nil && !slices.ContainsFunc(x.ambiguous, func(p *podmap.Allocation) bool { return key == idKey{p.Resource, p.DeviceID} }):
-			delete(x.placed, key)
+			j.placed[key] = nil // a pod still listed with the name has no other partition
+		case st == nil && !slices.ContainsFunc(j.ambiguous, func(p *podmap.Allocation) bool { return key == idKey{p.Resource, p.DeviceID} }):
+			delete(j.placed, key)
 		}
 	}
-	rest := x.ambiguous
+	rest := j.ambiguous
 	for len(rest) > 0 {
 		var of, others []*podmap.Allocation
 		var names []string
 		onePod := true
 		for _, p := range rest {
-			_, placed := x.placed[idKey{p.Resource, p.DeviceID}]
+			_, placed := j.placed[idKey{p.Resource, p.DeviceID}]
 			switch {
 			case p.Ref.Minor != rest[0].Ref.Minor || p.Ref.Profile != rest[0].Ref.Profile:
 				others = append(others, p)
@@ -125,16 +124,16 @@ func (j *Judge) eliminate(counted map[idKey]bool) int {
 		if len(free) == len(names) && (len(names) == 1 || onePod) {
 			for _, p := range of {
 				at, _ := slices.BinarySearch(names, p.DeviceID)
-				x.placed[idKey{p.Resource, p.DeviceID}] = free[at]
+				j.placed[idKey{p.Resource, p.DeviceID}] = free[at]
 			}
 		}
 		rest = others
 	}
 	found := map[idKey]bool{}
-	for _, p := range x.ambiguous {
+	for _, p := range j.ambiguous {
 		f := j.resolve(p.Resource, &p.Ref, p.DeviceID)
 		key := idKey{p.Resource, p.DeviceID}
-		if st := x.placed[key]; st != nil {
+		if st := j.placed[key]; st != nil {
 			f.device, found[key] = st, true
 		}
 		j.enter(p, f, counted)
@@ -145,15 +144,14 @@ func (j *Judge) eliminate(counted map[idKey]bool) int {
 // placeByProcesses finds the partitions of ambiguous names by the processes on
 // them: a pod that has one such name and processes on one partition that the
 // name may mean. It reports whether there were any.
-func (j *Judge) placeByProcesses() (found bool) {
-	x := &j.join
+func (j *join) placeByProcesses() (found bool) {
 	names := map[podmap.Pod][]string{}
-	for _, p := range x.ambiguous {
-		if _, placed := x.placed[idKey{p.Resource, p.DeviceID}]; !placed {
+	for _, p := range j.ambiguous {
+		if _, placed := j.placed[idKey{p.Resource, p.DeviceID}]; !placed {
 			names[p.Pod] = add(names[p.Pod], p.DeviceID)
 		}
 	}
-	for _, p := range x.ambiguous {
+	for _, p := range j.ambiguous {
 		if len(names[p.Pod]) != 1 || names[p.Pod][0] != p.DeviceID {
 			continue
 		}
@@ -168,7 +166,7 @@ func (j *Judge) placeByProcesses() (found bool) {
 			return !slices.ContainsFunc(st.processes, func(d deviceProcess) bool { return d.process.named && d.process.pod == p.Pod })
 		})
 		if len(on) == 1 {
-			x.placed[idKey{p.Resource, p.DeviceID}] = on[0]
+			j.placed[idKey{p.Resource, p.DeviceID}] = on[0]
 			found = true
 		}
 	}
@@ -177,9 +175,9 @@ func (j *Judge) placeByProcesses() (found bool) {
 
 // unallocated returns the partitions that a name may mean, and that have
 // neither another name nor an allocation.
-func (j *Judge) unallocated(ref *podmap.Ref) []*device {
+func (j *join) unallocated(ref *podmap.Ref) []*device {
 	taken := map[*device]bool{}
-	for _, st := range j.join.placed {
+	for _, st := range j.placed {
 		taken[st] = st != nil
 	}
 	var out []*device
@@ -189,4 +187,12 @@ func (j *Judge) unallocated(ref *podmap.Ref) []*device {
 		}
 	}
 	return out
+}
+
+// improve places ambiguous names by the processes that were just found. The
+// next Snapshot has the result.
+func (j *join) improve() {
+	if len(j.ambiguous) > 0 && j.placeByProcesses() {
+		j.stale = true
+	}
 }

@@ -32,7 +32,7 @@ type Entry struct {
 	Approved Approved `yaml:"approved"`
 }
 
-// Match selects the devices of an entry: those that meet all given criteria.
+// Match selects the devices of an entry: devices that meet all given criteria.
 type Match struct {
 	Class  string  `yaml:"class" accept:"gpu|fpga|switch"`
 	Vendor Pattern `yaml:"vendor"`

@@ -17,7 +17,7 @@ type comparison struct {
 }
 
 // compare compares facts with the approved values. A component with several
-// values has drifted if one of them is not approved.
+// values has drifted if one value is not approved.
 func compare(facts []fact, a *Approved) []comparison {
 	var out []comparison
 	for i := range facts {

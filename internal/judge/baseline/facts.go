@@ -28,7 +28,7 @@ func (f *fact) component() string {
 }
 
 // facts returns the known components of the device. Values that were not read
-// now are omitted: those of a device that does not answer, or of a region that
+// now are omitted: values of a device that does not answer, or of a region that
 // is empty or being configured.
 func (v *view) facts(drivers []collector.Reading) []fact {
 	var out []fact

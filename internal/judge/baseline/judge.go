@@ -11,9 +11,9 @@ import (
 type Options struct {
 	// Labels are the labels of the node.
 	Labels map[string]string
-	// Held returns the names of the resources by which pods hold the device of
-	// that ID; nil means that they are unknown. It is called for every device and
-	// Snapshot and must not block.
+	// Resources returns the names of the resources by which the device of that ID
+	// is allocated; nil means unknown. It is called for every device and Snapshot
+	// and must not block.
 	Resources func(device string) []string
 }
 

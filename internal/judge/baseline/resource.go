@@ -34,7 +34,7 @@ var (
 	alveo = lazily(`^(?:xilinx\.com/fpga-|amd\.com/)(xilinx_[a-z0-9_-]*[a-z0-9_])-([0-9]+)$`)
 )
 
-// ExpectationFromResource decodes a resource name. It knows those of Intel's
+// ExpectationFromResource decodes a resource name. It knows the names of Intel's
 // FPGA plugin in the modes af and region and of AMD's plugin for Alveo cards,
 // and returns false for all others and for names that cannot be decoded.
 func ExpectationFromResource(resource string) (Expectation, bool) {

@@ -42,7 +42,7 @@ type device struct {
 // conditionState is the state of one condition on one device.
 type conditionState struct {
 	since time.Time // true since then
-	// value and limit are those of since, so that a text with them does not change
+	// value and limit were read at since, so that a text with them does not change
 	// with every reading.
 	value, limit float64
 	other        bool      // it was false for some reading

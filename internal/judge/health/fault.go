@@ -43,7 +43,7 @@ func (st *device) apply(c *Catalogue, e *collector.Event, loaded time.Time) {
 	}
 	entry, known := c.lookup(e)
 	if as, ok := equivalent(entry, e); ok {
-		// That fault has an event of its own, unless the event was lost.
+		// That fault has a separate event, unless the event was lost.
 		if entry, known = c.lookup(&as); entry.Class == "consequence" || st.has(reasonFor(entry, known, &as)) {
 			return
 		}

@@ -197,7 +197,7 @@ func reasonOf(k id) string {
 	return r
 }
 
-// layOut sets the conditions to those of base with the changes applied.
+// layOut sets the conditions to the conditions of base with the changes applied.
 func (c *Catalogue) layOut(base *Catalogue, changes []Condition) error {
 	var list []*Condition
 	for _, t := range base.conditions {

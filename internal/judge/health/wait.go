@@ -53,7 +53,7 @@ func (st *device) await(c *Catalogue, e *collector.Event, now time.Time) bool {
 }
 
 // match ends the wait for an event that the kernel log reports now, and returns
-// the event as one that has not been judged.
+// the event as an event that has not been judged.
 func (st *device) match(e *collector.Event) *collector.Event {
 	i := slices.IndexFunc(st.awaited, func(a awaited) bool { return a.event.Code == e.Code })
 	if e.Source != kernelLog || e.Kind != collector.EventXid || i < 0 {

@@ -54,7 +54,7 @@ for another reason reads it without a further privilege. */}}
 {{- end }}
 
 {{- define "accel-exporter.root" -}}
-{{- if or .Values.podResources.enabled .Values.fpga.transactions .Values.amd.processes (include "accel-exporter.privileged" .) }}true{{ end }}
+{{- if or .Values.podResources.enabled .Values.amd.processes (include "accel-exporter.privileged" .) }}true{{ end }}
 {{- end }}
 
 {{/* The capability to monitor MIG is requested; CDI's management device includes it. */}}
@@ -66,7 +66,6 @@ for another reason reads it without a further privilege. */}}
 
 {{- define "accel-exporter.capabilities" -}}
 {{- $all := list }}
-{{- if .Values.fpga.transactions }}{{ $all = append $all "PERFMON" }}{{ end }}
 {{- if .Values.amd.processes }}{{ $all = append $all "SYS_PTRACE" }}{{ end }}
 {{- if include "accel-exporter.migMonitor" . }}{{ $all = append $all "SYS_ADMIN" }}{{ end }}
 {{- join ", " $all }}

@@ -49,9 +49,6 @@
 {{- if not .fpga.enabled }}
 - --no-collector.fpga
 {{- end }}
-{{- if .fpga.transactions }}
-- --collector.fpga.transactions
-{{- end }}
 {{- if .fpga.deviceTree }}
 - --path.devicetree=/host/devicetree/base
 {{- end }}
@@ -64,7 +61,7 @@
 {{- if eq (include "accel-exporter.kernelLog" $) "none" }}
 - --no-collector.kernellog
 {{- else if eq .kernelLog.mode "file" }}
-- {{ printf "--kernel-log.fallback=/host/kernel-log/%s" .kernelLog.file | quote }}
+- {{ printf "--kernel-log.path=/host/kernel-log/%s" .kernelLog.file | quote }}
 {{- end }}
 {{- if not .podResources.enabled }}
 - --podresources.socket=

@@ -43,7 +43,6 @@ type fpgaManager struct {
 	region *region
 	// name is the name of the driver.
 	name   string
-	labels labelCache
 	errors map[string]bool // the errors so far, and whether they are reported now
 
 	mu  sync.Mutex
@@ -101,9 +100,7 @@ func (m *fpgaManager) read(r *reading) bool {
 		return true
 	}
 	state = tidy(state)
-	for _, s := range managerStates {
-		r.SetBool(collector.FPGAManagerState, s == state, m.labels.of(m.name, s)...)
-	}
+	r.states(collector.FPGAManagerState, managerStates, state, m.name)
 	if !slices.Contains(managerStates, state) {
 		r.Set(collector.FPGAManagerState, 1, m.name, state)
 	}
@@ -133,86 +130,18 @@ func (m *fpgaManager) readStatus(r *reading, dir string) {
 		m.errors[name] = true
 	}
 	for name, on := range m.errors {
-		r.SetBool(collector.FPGAManagerError, on, m.labels.of(m.name, name)...)
+		r.SetBool(collector.FPGAManagerError, on, m.name, name)
 	}
 }
 
-// bridge is one FPGA bridge.
-type bridge struct {
-	file   string
-	labels []string
-}
-
-func (b *bridge) read(r *reading) {
-	text, ok := r.text(b.file)
+// bridge sets the state of an FPGA bridge.
+func (r *reading) bridge(file, name string) {
+	text, ok := r.text(file)
 	switch {
 	case !ok:
 	case text == "enabled" || text == "disabled":
-		r.SetBool(collector.FPGABridgeEnabled, text == "enabled", b.labels...)
+		r.SetBool(collector.FPGABridgeEnabled, text == "enabled", name)
 	default:
 		r.Reject(collector.FPGABridgeEnabled, collector.RejectType)
 	}
-}
-
-// statusWord is the configuration status of the ZynqMP fabric. Reading it takes
-// a firmware call through the configuration port.
-type statusWord struct {
-	at    time.Time // when it was read
-	loads uint64
-	word  uint64
-	known bool
-}
-
-// statusInterval is the time between two reads of the status word.
-const statusInterval = 30 * time.Second
-
-// statusBits are the bits of the word, from the ABI of zynqmp_fpga_manager.
-var statusBits = []struct {
-	bit  int
-	name string
-}{
-	{0, "crc_error"},
-	{2, "pll_locked"},
-	{4, "startup_done"},
-	{5, "io_active"},
-	{6, "write_enabled"},
-	{11, "init_complete"},
-	{12, "init_pin"},
-	{13, "done_released"},
-	{14, "done_pin"},
-	{15, "idcode_error"},
-	{16, "security_error"},
-	{17, "over_temperature"},
-}
-
-const donePin = 14
-
-// read sets the bits. The word is not read during a configuration, and again
-// after it.
-func (s *statusWord) read(r *reading, c *managerCard, rest bool) {
-	if c.driver != "zynqmp_fpga_manager" {
-		return
-	}
-	if !rest {
-		s.known = false
-		r.Set(collector.FPGABitstreamLoaded, 0, c.region)
-		return
-	}
-	if loads := c.manager.region.total(); !s.known || loads != s.loads || r.now.Sub(s.at) >= statusInterval {
-		s.at, s.loads = r.now, loads
-		text, ok := r.text(c.dir + "/status")
-		s.word, s.known = 0, false
-		if ok {
-			if s.word, s.known = hexadecimal(text); !s.known {
-				r.Reject(collector.FPGAConfigurationStatus, collector.RejectType)
-			}
-		}
-	}
-	if !s.known {
-		return // before Linux 6.4
-	}
-	for _, b := range statusBits {
-		r.SetBool(collector.FPGAConfigurationStatus, s.word>>b.bit&1 == 1, c.manager.labels.of(b.name, "")[:1]...)
-	}
-	r.SetBool(collector.FPGABitstreamLoaded, s.word>>donePin&1 == 1, c.region)
 }

@@ -3,6 +3,7 @@ package fpga
 import (
 	"cmp"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,18 +11,96 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// managerCard reads one FPGA manager with its regions, bridges and sensors.
-type managerCard struct {
+// soc is the family of FPGAs of which the kernel has only an FPGA manager:
+// the programmable logic of Zynq, Zynq UltraScale+, Versal and SoC FPGAs, and
+// parts that are loaded over SPI or CvP. Source of the files:
+// Documentation/ABI/testing/sysfs-class-fpga-manager, -region, -bridge,
+// sysfs-driver-zynqmp-fpga, sysfs-bus-iio.
+//
+// Such a manager reports neither the loaded image nor a utilization.
+var soc = family{
+	name: "manager",
+	allow: slices.Concat(
+		pciFiles, managerFiles,
+		[]string{
+			"*:pcap/status", // ZynqMP: the fabric's status word
+			// Of a region's device: its node in the device tree.
+			"devices/platform/*/uevent", "devices/platform/*/*/uevent", "devices/platform/*/*/*/uevent",
+			"devicetree/base/model", "*/firmware-name",
+		},
+		below("iio:device*", "name", "in_temp*_raw", "in_temp*_scale", "in_temp*_offset", "in_temp*_label",
+			"in_voltage*_raw", "in_voltage*_scale", "in_voltage*_label"),
+		// Sensors on the board's I2C buses, and those of the firmware of Agilex.
+		below("*-00??/hwmon/hwmon*", hwmonFiles...),
+		below("*hwmon*/hwmon/hwmon*", hwmonFiles...),
+	),
+	watch: []string{"class/fpga_manager"},
+	find:  findManagers,
+	open:  func(e *env) card { return newSoCCard(e) },
+}
+
+// findManagers lists the kernel's FPGA managers by their devices. They include
+// those of cards of other families, which the Source leaves out.
+func findManagers(fs *tree) ([]place, error) {
+	names, err := fs.Names("class/fpga_manager")
+	if err != nil {
+		if absent(err) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	var places []place
+	outside := 0 // managers outside PCI cards
+	for _, n := range names {
+		at, err := fs.Resolve("class/fpga_manager/" + n)
+		if err != nil {
+			continue // it has just left
+		}
+		dir := path.Dir(path.Dir(at))
+		if !onPCI(dir) {
+			outside++
+		}
+		if path.Base(path.Dir(at)) != "fpga_manager" || slices.ContainsFunc(places, func(p place) bool { return p.dir == dir }) {
+			continue
+		}
+		places = append(places, place{id: path.Base(dir), dir: dir, kubeIDs: []string{n}})
+	}
+	for i := range places {
+		// The plugin that numbers devices knows a node with one manager.
+		if p := &places[i]; outside == 1 && !onPCI(p.dir) {
+			p.kubeIDs = append(p.kubeIDs, "1")
+		}
+	}
+	return places, nil
+}
+
+// managerVendors are the vendors of FPGAs by the first word of the name of their
+// manager's driver.
+var managerVendors = []struct{ prefix, vendor string }{
+	{"Xilinx", "amd"}, {"Stratix10", "intel"}, {"SoCFPGA", "intel"}, {"Altera", "intel"}, {"Lattice", "lattice"}, {"Microchip", "microchip"},
+}
+
+// managerVendor returns the vendor of the FPGA, empty for an unknown driver.
+func managerVendor(name string) string {
+	for _, v := range managerVendors {
+		if strings.HasPrefix(name, v.prefix) {
+			return v.vendor
+		}
+	}
+	return ""
+}
+
+// socCard reads one FPGA manager with its regions, bridges and sensors.
+type socCard struct {
 	*env
 	manager *fpgaManager
-	region  string // the region that the manager loads
 	status  statusWord
 
 	scanned time.Time
 	alone   bool   // no other manager exists
 	driver  string // of the manager's device
-	regions []managerRegion
-	bridges []bridge
+	regions []socRegion
+	bridges []string // class devices
 	chips   []iioChip
 	monitor []chip
 	// firmware is the device tree, separately mounted where /sys/firmware is
@@ -33,8 +112,8 @@ type managerCard struct {
 // fabric is the region of a manager without regions in sysfs.
 const fabric = "fabric"
 
-func newManagerCard(e *env) *managerCard {
-	c := &managerCard{env: e, region: fabric, firmware: e.fs, base: "firmware/devicetree/base"}
+func newSoCCard(e *env) *socCard {
+	c := &socCard{env: e, firmware: e.fs, base: "firmware/devicetree/base"}
 	if e.options.Firmware != "" {
 		c.firmware, c.base = newTree(sysfs.New(e.options.Firmware), firmwareFiles), ""
 	}
@@ -43,16 +122,16 @@ func newManagerCard(e *env) *managerCard {
 }
 
 // poll reads the FPGA manager's state.
-func (c *managerCard) poll(time.Time) { c.manager.poll(c.pollFS) }
+func (c *socCard) poll(time.Time) { c.manager.poll(c.pollFS) }
 
-func (c *managerCard) read(r *reading) {
+func (c *socCard) read(r *reading) {
 	if r.now.Sub(c.scanned) >= c.options.SlowInterval || !c.fs.Exists(c.manager.at()) {
 		c.scan(r)
 	}
 	rest := c.manager.read(r)
 	c.identify(r)
-	for i := range c.bridges {
-		c.bridges[i].read(r)
+	for _, b := range c.bridges {
+		r.bridge(b+"/state", tidy(path.Base(path.Dir(path.Dir(b)))))
 	}
 	asked := time.Now()
 	firmware, known := "", false
@@ -70,7 +149,7 @@ func (c *managerCard) read(r *reading) {
 	c.readHwmon(r)
 }
 
-func (c *managerCard) identify(r *reading) {
+func (c *socCard) identify(r *reading) {
 	name := c.manager.name
 	r.Vendor, r.Model = managerVendor(name), name
 	if model, ok := c.text(r, "model"); ok && !sysfs.PCIAddress(c.id) {
@@ -81,13 +160,13 @@ func (c *managerCard) identify(r *reading) {
 
 // text reads a property of the device tree once in identityInterval. It is
 // absent where the container has no device tree.
-func (c *managerCard) text(r *reading, property string) (string, bool) {
+func (c *socCard) text(r *reading, property string) (string, bool) {
 	text, err := c.firmware.ReadEvery(r.now, identityInterval, path.Join(c.base, property))
 	return text, err == nil && text != ""
 }
 
 // scan locates the files of the manager.
-func (c *managerCard) scan(r *reading) {
+func (c *socCard) scan(r *reading) {
 	c.scanned = r.now
 	at := ""
 	for _, n := range namesUnder(c.fs, c.dir+"/fpga_manager") {
@@ -96,13 +175,10 @@ func (c *managerCard) scan(r *reading) {
 	c.manager.moved(at)
 	c.driver, _ = c.fs.Link(c.dir + "/driver")
 	c.alone = c.soleManager()
-	c.regions, c.bridges = nil, nil
+	c.regions, c.bridges = nil, c.mine("class/fpga_bridge")
 	for _, at := range c.mine("class/fpga_region") {
 		device := path.Dir(path.Dir(at))
-		c.regions = append(c.regions, managerRegion{name: tidy(path.Base(device)), dir: at, uevent: device + "/uevent"})
-	}
-	for _, at := range c.mine("class/fpga_bridge") {
-		c.bridges = append(c.bridges, bridge{file: at + "/state", labels: []string{tidy(path.Base(path.Dir(path.Dir(at))))}})
+		c.regions = append(c.regions, socRegion{name: tidy(path.Base(device)), dir: at, uevent: device + "/uevent"})
 	}
 	c.chips, c.monitor = nil, nil
 	if c.alone && !sysfs.PCIAddress(c.id) {
@@ -113,7 +189,7 @@ func (c *managerCard) scan(r *reading) {
 
 // scanHwmon lists the power monitors of the board, such as the ina260 of a Kria
 // module, and the sensors that the firmware of an Agilex measures.
-func (c *managerCard) scanHwmon(r *reading) {
+func (c *socCard) scanHwmon(r *reading) {
 	names, _ := c.fs.Names("class/hwmon")
 	taken := map[string]bool{}
 	for _, n := range names {
@@ -128,7 +204,7 @@ func (c *managerCard) scanHwmon(r *reading) {
 			continue
 		}
 		m := chip{dir: at, name: tidy(name)}
-		r.findSensors(&m, taken, func(kind, id, label string) string {
+		r.findSensors(&m, channels, "input", taken, func(kind, id, label string) string {
 			title := m.name + " " + cmp.Or(label, id)
 			if taken[kind+title] {
 				title = m.name + " " + tidy(device) + " " + id
@@ -141,7 +217,7 @@ func (c *managerCard) scanHwmon(r *reading) {
 
 // readHwmon sets the board's sensors. Their power is that of the module or of a
 // rail, not of the FPGA.
-func (c *managerCard) readHwmon(r *reading) {
+func (c *socCard) readHwmon(r *reading) {
 	for i := range c.monitor {
 		for n := range c.monitor[i].sensors {
 			s := &c.monitor[i].sensors[n]
@@ -149,8 +225,7 @@ func (c *managerCard) readHwmon(r *reading) {
 			if ok {
 				r.Set(s.metric, v, s.labels...)
 			}
-			r.readLimits(&c.options, s, v, ok)
-			r.readAlarms(s)
+			r.readLimits(c.options.SlowInterval, s, v, ok)
 		}
 	}
 }
@@ -158,7 +233,7 @@ func (c *managerCard) readHwmon(r *reading) {
 // mine lists the devices of a class that belong to the manager: those below its
 // device and, where it is the only one, those of no PCI card. sysfs does not
 // show which manager a region of the device tree uses.
-func (c *managerCard) mine(class string) []string {
+func (c *socCard) mine(class string) []string {
 	names, _ := c.fs.Names(class)
 	var out []string
 	for _, n := range names {
@@ -174,7 +249,7 @@ func (c *managerCard) mine(class string) []string {
 }
 
 // soleManager reports whether the manager is the only one outside PCI cards.
-func (c *managerCard) soleManager() bool {
+func (c *socCard) soleManager() bool {
 	names, _ := c.fs.Names("class/fpga_manager")
 	n := 0
 	for _, name := range names {
@@ -187,15 +262,15 @@ func (c *managerCard) soleManager() bool {
 
 func onPCI(dir string) bool { return strings.Contains(dir, "/pci") }
 
-// managerRegion is one region: its files and its node in the device tree.
-type managerRegion struct {
+// socRegion is one region: its files and its node in the device tree.
+type socRegion struct {
 	name, dir, node string
 	uevent          string
 }
 
 // read sets the readings of a region: its compatibility id and the image that
 // the device tree requested. It returns the image.
-func (g *managerRegion) read(r *reading, c *managerCard) (string, bool) {
+func (g *socRegion) read(r *reading, c *socCard) (string, bool) {
 	// ENOENT is usual: regions of the device tree have no compat_id.
 	if id, ok := r.textEvery(c.options.SlowInterval, g.dir+"/compat_id"); ok {
 		r.bitstream(g.name, "pr_interface", id)
@@ -247,4 +322,67 @@ func deviceTreeText(raw []byte) string {
 		}
 	}
 	return tidy(strings.Join(parts, ","))
+}
+
+// statusWord is the configuration status of the ZynqMP fabric. Reading it takes
+// a firmware call through the configuration port.
+type statusWord struct {
+	at    time.Time // when it was read
+	loads uint64
+	word  uint64
+	known bool
+}
+
+// statusInterval is the time between two reads of the status word.
+const statusInterval = 30 * time.Second
+
+// statusBits are the bits of the word, from the ABI of zynqmp_fpga_manager.
+var statusBits = []struct {
+	bit  int
+	name string
+}{
+	{0, "crc_error"},
+	{2, "pll_locked"},
+	{4, "startup_done"},
+	{5, "io_active"},
+	{6, "write_enabled"},
+	{11, "init_complete"},
+	{12, "init_pin"},
+	{13, "done_released"},
+	{14, "done_pin"},
+	{15, "idcode_error"},
+	{16, "security_error"},
+	{17, "over_temperature"},
+}
+
+const donePin = 14
+
+// read sets the bits. The word is not read during a configuration, and again
+// after it.
+func (s *statusWord) read(r *reading, c *socCard, rest bool) {
+	if c.driver != "zynqmp_fpga_manager" {
+		return
+	}
+	if !rest {
+		s.known = false
+		r.Set(collector.FPGABitstreamLoaded, 0, fabric)
+		return
+	}
+	if loads := c.manager.region.total(); !s.known || loads != s.loads || r.now.Sub(s.at) >= statusInterval {
+		s.at, s.loads = r.now, loads
+		text, ok := r.text(c.dir + "/status")
+		s.word, s.known = 0, false
+		if ok {
+			if s.word, s.known = hexadecimal(text); !s.known {
+				r.Reject(collector.FPGAConfigurationStatus, collector.RejectType)
+			}
+		}
+	}
+	if !s.known {
+		return // before Linux 6.4
+	}
+	for _, b := range statusBits {
+		r.SetBool(collector.FPGAConfigurationStatus, s.word>>b.bit&1 == 1, b.name)
+	}
+	r.SetBool(collector.FPGABitstreamLoaded, s.word>>donePin&1 == 1, fabric)
 }

@@ -1,0 +1,475 @@
+package fpga
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
+)
+
+// alveo reads one card.
+type alveo struct {
+	*env
+	user, mgmt subdevices
+	// listed is when the directories were last read; zero where they may have
+	// changed since.
+	listed time.Time
+	// known are the sensors and flags, by file, that have once had a value:
+	// what does not exist reads 0.
+	known map[string]bool
+
+	identity
+
+	slots []*slotRegion
+	asked bool   // image is known
+	image string // uuids of the loaded images
+	banks []memBank
+
+	load struct {
+		sync.Mutex
+		unit   string    // directory of one compute unit, empty where there is none
+		region *region   // receives the loads of an image
+		since  time.Time // when the units left, zero while they are there
+	}
+	unitsLeft bool // as the round started, a load may have been in progress
+}
+
+// read implements card.
+func (a *alveo) read(r *reading) {
+	a.list(r)
+	a.unitsLeft = a.loading(loadPatience)
+	a.identifyCard(r)
+	answered := a.state(r)
+	answered = a.images(r) || answered
+	a.computeUnits(r)
+	a.transfers(r)
+	a.memories(r)
+	a.clocks(r)
+	a.firewalls(r)
+	a.ecc(r)
+	a.board(r)
+	a.vmr(r)
+	if !answered {
+		// The rest is from memory.
+		r.Down, r.Readings = collector.ReasonError, nil
+	}
+}
+
+// xrtStates are the values of the label state of accel_fpga_card_state for
+// XRT's drivers.
+var xrtStates = []string{"ready", "not_ready", "offline", "reset_required"}
+
+// state sets whether the card can be used.
+func (a *alveo) state(r *reading) (answered bool) {
+	ready, ok := a.flag(r, a.user.file("ready"))
+	if !ok {
+		ready, ok = a.flag(r, a.mgmt.file("ready"))
+	}
+	offline, _ := a.flag(r, a.user.file("dev_offline"))
+	away, _ := a.flag(r, a.mgmt.file("dev_offline"))
+	bad, _ := a.flag(r, a.user.file("device_bad_state"))
+	state := ""
+	switch {
+	case offline || away:
+		state = "offline"
+	case bad:
+		state = "reset_required"
+	case ok && ready:
+		state = "ready"
+	case ok:
+		state = "not_ready"
+	default:
+		return false
+	}
+	r.states(collector.FPGACardState, xrtStates, state)
+	return true
+}
+
+// flag reads a file with 0 or another number. An absent function has no file.
+func (a *alveo) flag(r *reading, name string) (on, ok bool) {
+	if name == "" {
+		return false, false
+	}
+	v, ok := r.unsigned(collector.FPGACardState, 0, name)
+	return v != 0, ok
+}
+
+const (
+	// longestLoad is how long compute units may be absent before the card
+	// counts as having no image.
+	longestLoad = time.Minute
+	// loadPatience is how long a load may take before the attributes that it
+	// blocks are read nevertheless and the previous image is no longer
+	// reported.
+	loadPatience = 20 * time.Second
+)
+
+// poll implements poller. While an image is loaded, the card's compute units
+// are absent: one directory read shows a load without calling a driver.
+func (a *alveo) poll(now time.Time) {
+	a.load.Lock()
+	unit, region := a.load.unit, a.load.region
+	a.load.Unlock()
+	if unit == "" || region == nil {
+		return
+	}
+	there := a.pollFS.Exists(unit) || a.anyUnit()
+	a.load.Lock()
+	defer a.load.Unlock()
+	if a.load.unit != unit {
+		return
+	}
+	switch {
+	case there:
+		a.load.since = time.Time{}
+	case a.load.since.IsZero():
+		a.load.since = now
+	}
+	region.setBusy(now, !there && now.Sub(a.load.since) < longestLoad)
+}
+
+// anyUnit reports whether the card has compute units of any number.
+func (a *alveo) anyUnit() bool {
+	names, _ := a.pollFS.Names(a.dir)
+	return slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "cu.u.") })
+}
+
+// loading reports whether the compute units left less than patience ago, as
+// during the load of an image.
+func (a *alveo) loading(patience time.Duration) bool {
+	a.load.Lock()
+	defer a.load.Unlock()
+	return !a.load.since.IsZero() && time.Since(a.load.since) < patience
+}
+
+// identifyCard sets the card's identity. It does not change while the drivers are
+// bound, except by a firmware update.
+func (a *alveo) identifyCard(r *reading) {
+	r.Vendor = "amd"
+	rom := []string{a.user.one("rom"), a.mgmt.one("rom")}
+	boards := []string{a.mgmt.one("xmc", "xmc.u2"), a.user.one("xmc", "xmc.u2")}
+	versals := []string{a.mgmt.one("hwmon_sdm"), a.user.one("hwmon_sdm")}
+	controllers := slices.Concat(boards, versals)
+	functions := []string{a.user.dir, a.mgmt.dir}
+	vbnv := a.first(r, identityInterval, rom, "VBNV")
+	part := a.first(r, identityInterval, rom, "FPGA")
+	serial := a.first(r, identityInterval, controllers, "serial_num")
+	number := a.first(r, identityInterval, versals, "bd_part_num")
+	r.Model = productName(a.first(r, identityInterval, controllers, "bd_name"), a.first(r, never, functions, "board_name"), vbnv)
+
+	r.Set(collector.DeviceInfo, 1, string(collector.FPGA), r.Vendor, r.Model, part, "", r.PCI, r.pci.node, serial, number, "")
+	driver := "xocl"
+	if a.user.dir == "" {
+		driver = "xclmgmt"
+	}
+	if r.pci.vendor != "" {
+		r.Set(collector.FPGAInfo, 1, a.family.name, driver, r.pci.vendor+":"+r.pci.device, "")
+	}
+	for _, f := range []struct {
+		component, file string
+		dirs            []string
+	}{{"sc", "bmc_ver", boards}, {"sc_expected", "exp_bmc_ver", boards}, {"sc", "active_msp_ver", versals}, {"cmc", "version", boards}} {
+		if v := a.first(r, identityInterval, f.dirs, f.file); v != "" && v != "0" {
+			r.Set(collector.FirmwareInfo, 1, f.component, v)
+		}
+	}
+
+	static := func(kind, id string) {
+		if id != "" {
+			r.Set(collector.FPGABitstreamInfo, 1, "static", kind, strings.ToLower(id))
+		}
+	}
+	static("shell", vbnv)
+	if stamp := a.first(r, identityInterval, rom, "timestamp"); stamp != "0" {
+		static("shell_timestamp", stamp)
+	}
+	// Two-stage shells print uuids without dashes.
+	for _, id := range a.uuids(r, "logic_uuids") {
+		static("logic", id)
+	}
+	for _, id := range a.uuids(r, "interface_uuids") {
+		static("interface", id)
+	}
+}
+
+// uuids reads a list of uuids of the user function. A shell without any returns
+// EINVAL.
+func (a *alveo) uuids(r *reading, file string) []string {
+	if a.user.dir == "" {
+		return nil
+	}
+	text, err := r.fs.ReadEvery(r.now, never, a.user.dir+"/"+file)
+	if err != nil {
+		return nil
+	}
+	var ids []string
+	for id := range strings.FieldsSeq(text) {
+		if id = strings.ToLower(id); (isUUID(id) || isHexID(id)) && len(ids) < maxSlots {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// isHexID reports whether s is a uuid without dashes.
+func isHexID(s string) bool {
+	return len(s) == 32 && sysfs.Hex(s)
+}
+
+// productName is the name from the board's controller, else one made of the
+// driver's name for the board, else the shell's.
+func productName(board, short, vbnv string) string {
+	switch {
+	case board != "":
+		return board
+	case len(short) > 1 && (short[0] == 'u' || short[0] == 'v') && short[1] >= '0' && short[1] <= '9':
+		return "ALVEO " + strings.ToUpper(short)
+	case short != "":
+		return short
+	}
+	return vbnv
+}
+
+// slotRegion is one slot of the card for images.
+type slotRegion struct {
+	*region
+	name string
+	id   string    // of the image that is or was loaded
+	left time.Time // when id was last read, zero while it is loaded
+	seen bool
+}
+
+// slot returns the slot with the number.
+func (a *alveo) slot(n int) *slotRegion {
+	for len(a.slots) <= n {
+		name := "slot" + strconv.Itoa(len(a.slots))
+		a.slots = append(a.slots, &slotRegion{region: a.memory.region(name), name: name})
+	}
+	return a.slots[n]
+}
+
+// images sets the loaded images. xclbinuuid has a line for each slot with an
+// image, and none where nothing is loaded or the slot is busy, so an image that
+// has gone is reported as not loaded for loadPatience. A load of an image with
+// new compute units is detected when they leave; any other when the uuid
+// changes.
+func (a *alveo) images(r *reading) (answered bool) {
+	if a.user.dir == "" {
+		return false
+	}
+	a.load.Lock()
+	a.load.region = a.slot(0).region
+	a.load.Unlock()
+	var ids []string
+	if !a.unitsLeft {
+		asked := time.Now()
+		text, ok := r.text(a.user.file("xclbinuuid"))
+		if !ok {
+			return false
+		}
+		if ids, ok = parseUUIDs(text); !ok {
+			r.Reject(collector.FPGABitstreamInfo, collector.RejectType)
+			return true
+		}
+		if now := strings.Join(ids, " "); now != a.image {
+			if a.asked {
+				a.changed(r)
+			}
+			a.image = now
+		}
+		a.asked = true
+		for i, id := range ids {
+			if s := a.slot(i); id != "" {
+				s.settle(asked, time.Now(), id, true)
+			}
+		}
+	}
+	for i, s := range a.slots {
+		id := ""
+		if i < len(ids) {
+			id = ids[i]
+		}
+		a.report(r, s, id)
+	}
+	return true
+}
+
+func (a *alveo) report(r *reading, s *slotRegion, id string) {
+	loaded := id != ""
+	switch {
+	case loaded:
+		s.id, s.left = id, time.Time{}
+	case s.left.IsZero():
+		s.left = r.now
+	}
+	if !s.seen && !loaded && !a.unitsLeft {
+		// An empty slot: its next image is a change.
+		s.settle(r.now, r.now, "", true)
+	}
+	s.seen = true
+	if s.id != "" && r.now.Sub(s.left) > loadPatience && !loaded {
+		s.id = ""
+	}
+	r.SetBool(collector.FPGABitstreamLoaded, loaded, s.name)
+	if s.id != "" {
+		r.Set(collector.FPGABitstreamInfo, 1, s.name, "xclbin", s.id)
+	}
+}
+
+// nullUUID is what xocl prints for a slot that has been emptied.
+const nullUUID = "00000000-0000-0000-0000-000000000000"
+
+// parseUUIDs parses xclbinuuid: one line per slot with an image. An empty text
+// means that nothing is loaded; the null uuid means so for its line, which is
+// empty in uuids. ok is false where a line is no uuid.
+func parseUUIDs(text string) (uuids []string, ok bool) {
+	for line := range strings.Lines(text) {
+		switch id := strings.ToLower(strings.Trim(line, "\x00 \t\r\n")); {
+		case id == "":
+		case !isUUID(id) || len(uuids) == maxSlots:
+			return nil, false
+		case id == nullUUID:
+			uuids = append(uuids, "")
+		default:
+			uuids = append(uuids, id)
+		}
+	}
+	for len(uuids) > 0 && uuids[len(uuids)-1] == "" {
+		uuids = uuids[:len(uuids)-1]
+	}
+	return uuids, true
+}
+
+// isUUID reports whether s is 8-4-4-4-12 lower-case hexadecimal digits.
+func isUUID(s string) bool {
+	return len(s) == len(nullUUID) && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' && isHexID(strings.ReplaceAll(s, "-", ""))
+}
+
+// subdevices are the parts of one PCI function by the driver's names:
+// directories such as xmc.u.18874368, dma.xdma.u.5242880 or, in old releases,
+// xmc.m.1025.
+type subdevices struct {
+	dir    string // of the function, empty where there is none
+	byType map[string][]string
+	hwmon  []string
+}
+
+// file returns the path of a file of the function itself, empty where the
+// function is absent.
+func (s *subdevices) file(name string) string {
+	if s.dir == "" {
+		return ""
+	}
+	return s.dir + "/" + name
+}
+
+// of returns the directories of the parts of a type, in order of their numbers.
+func (s *subdevices) of(kind string) []string { return s.byType[kind] }
+
+// one returns the directory of the first part of a type, empty where there is
+// none.
+func (s *subdevices) one(kinds ...string) string {
+	for _, k := range kinds {
+		if d := s.byType[k]; len(d) > 0 {
+			return d[0]
+		}
+	}
+	return ""
+}
+
+// subdeviceKind returns xmc for xmc.u.18874368, empty for another name.
+func subdeviceKind(name string) string {
+	parts := strings.Split(name, ".")
+	n := len(parts) - 2 // the side: u or m
+	if n < 1 || parts[n] != "u" && parts[n] != "m" || !isNumber(parts[n+1]) {
+		return ""
+	}
+	return strings.Join(parts[:n], ".")
+}
+
+// maxSubdevices bounds the entries of one function.
+const maxSubdevices = 1024
+
+func listSubdevices(r *reading, dir string) subdevices {
+	names, err := r.fs.Names(dir)
+	if err != nil {
+		if !absent(err) {
+			r.fail(err)
+		}
+		return subdevices{}
+	}
+	slices.SortFunc(names, natural)
+	s := subdevices{dir: dir, byType: map[string][]string{}}
+	for _, name := range names[:min(len(names), maxSubdevices)] {
+		if name == "hwmon" {
+			s.hwmon = namesUnder(r.fs, dir+"/hwmon")
+		} else if kind := subdeviceKind(name); kind != "" {
+			s.byType[kind] = append(s.byType[kind], dir+"/"+name)
+		}
+	}
+	return s
+}
+
+// list lists the parts of the card's functions, when that is due or something
+// has changed.
+func (a *alveo) list(r *reading) {
+	if !a.listed.IsZero() && r.now.Sub(a.listed) < a.options.SlowInterval {
+		return
+	}
+	a.listed = r.now
+	a.user, a.mgmt = subdevices{}, subdevices{}
+	for _, dir := range append([]string{a.dir}, a.claims...) {
+		switch driver, _ := r.fs.Link(dir + "/driver"); {
+		case driver == "xocl" && a.user.dir == "":
+			a.user = listSubdevices(r, dir)
+		case driver == "xclmgmt" && a.mgmt.dir == "":
+			a.mgmt = listSubdevices(r, dir)
+		}
+	}
+	unit := a.user.one("cu")
+	a.load.Lock()
+	defer a.load.Unlock()
+	switch {
+	case unit != "":
+		a.load.unit, a.load.since = unit, time.Time{}
+	case a.load.unit != "" && a.load.since.IsZero():
+		a.load.since = r.now
+	case time.Since(a.load.since) >= longestLoad:
+		a.load.unit = ""
+	}
+}
+
+// changed makes the next round list the directories and read the slow files
+// again.
+func (a *alveo) changed(r *reading) {
+	a.listed = time.Time{}
+	a.banks = nil
+	r.fs.forget()
+}
+
+// unsigned reads an integer of at least 0, decimal or 0x, at most once in an
+// interval. All ones in 32 bits, and -1, are the answers of a card that has left
+// the bus.
+func (r *reading) unsigned(m *collector.Metric, interval time.Duration, file string) (uint64, bool) {
+	text, ok := r.textEvery(interval, file)
+	if !ok {
+		return 0, false
+	}
+	v, err := strconv.ParseUint(text, 0, 64)
+	switch {
+	case text == "-1" || err == nil && v == 0xffffffff:
+		r.Reject(m, collector.RejectSentinel)
+		return 0, false
+	case err != nil && strings.HasPrefix(text, "-"):
+		r.Reject(m, collector.RejectRange)
+		return 0, false
+	case err != nil:
+		r.Reject(m, collector.RejectType)
+		return 0, false
+	}
+	return v, true
+}

@@ -1,0 +1,34 @@
+package allocation
+
+import (
+	"github.com/accel-exporter/accel-exporter/podmap"
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
+	"github.com/accel-exporter/accel-exporter/podmap/proc"
+)
+
+// Options are the inputs of a Judge beside the Snapshot. A nil input is
+// unknown. None of the functions may block, except PodDirs.
+type Options struct {
+	// Map returns the allocations, and Status the state of their Watcher.
+	Map    func() *podmap.Map
+	Status func() podmap.Status
+	// Refresh requests a new list from the kubelet, because devices have
+	// changed.
+	Refresh func()
+	// Gone reports that the devices with these kubelet ids do not exist any
+	// more.
+	Gone func(ids ...string)
+	// Claimed returns what a DRA driver publishes of a device, if its
+	// ResourceSlice is known.
+	Claimed func(driver, pool, device string) podmap.SliceDevice
+	// Meta returns the pods of the API server, and MetaStatus the state of
+	// their Watcher, if it is configured.
+	Meta       func() *kube.Map
+	MetaStatus func() kube.Status
+	// Proc finds the pods of processes. Only the Judge uses it.
+	Proc *proc.Map
+	// PodDirs lists the names below /var/log/pods, which map UIDs to pods. It
+	// is called in a separate goroutine, at most every two seconds and only
+	// while there is a pod without a name.
+	PodDirs func() ([]string, error)
+}
