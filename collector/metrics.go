@@ -109,15 +109,6 @@ var (
 		Range:  boolean,
 		From:   []string{"exporter"},
 	})
-	SourceSuccessTime = define(Metric{
-		Name:   "accel_source_last_success_timestamp_seconds",
-		Help:   "Time at which the source last answered a round, seconds since the epoch. Absent before the first answer.",
-		Kind:   Gauge,
-		Scope:  PerNode,
-		Labels: []string{"source"},
-		Range:  timestamp,
-		From:   []string{"exporter"},
-	})
 	SourceAge = define(Metric{
 		Name:   "accel_source_age_seconds",
 		Help:   "Time since the source last answered a round, by the exporter's own clock: compare it, not the timestamp, where clocks may differ. Absent before the first answer.",
@@ -152,14 +143,6 @@ var (
 		Values: []string{"how: exit_N, signal_NAME, garbage, hung, memory (above its budget), none (always 0: sums of the exits begin at 0)"},
 		From:   []string{"exporter"},
 	})
-	SourceMemory = define(Metric{
-		Name:   "accel_source_worker_resident_memory_bytes",
-		Help:   "Resident memory of the worker process of the source. A worker above its budget is replaced.",
-		Kind:   Gauge,
-		Scope:  PerNode,
-		Labels: []string{"source"},
-		From:   []string{"/proc/PID/statm of the worker"},
-	})
 	SourceRejected = define(Metric{
 		Name:   "accel_source_rejected_values_total",
 		Help:   "Values returned by a device that are not valid measurements, by the family they were meant for.",
@@ -186,15 +169,6 @@ var (
 		Values: []string{"call, code: other once there are too many"},
 		From:   []string{"NVML nvmlReturn_t of every call and of every field of nvmlDeviceGetFieldValues", "DCGM dcgmReturn_t of every call and status of every field"},
 		Level:  except("code", "not_supported", "function_not_found"),
-	})
-	NativeCallSeconds = define(Metric{
-		Name:    "accel_native_call_duration_seconds",
-		Help:    "Duration of the finished calls of a native library since its worker started, by function. A call named field_N is the part of nvmlDeviceGetFieldValues that the driver reports for one field. Only with --collector.nvidia.call-times.",
-		Kind:    Histogram,
-		Scope:   PerNode,
-		Labels:  []string{"source", "call"},
-		Buckets: []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1},
-		From:    []string{"exporter: time around each call of NVML except nvmlEventSetWait_v2, which waits; latencyUsec of nvmlFieldValue_t, which the driver averages over fields that it reads together"},
 	})
 
 	CallRefused = define(Metric{
@@ -226,24 +200,6 @@ var (
 		Values: []string{"unit: graphics, sm, tensor, tensor_dfma, tensor_hmma, tensor_dmma, tensor_imma, integer, fp64, fp32, fp16, dram; nvdec, nvjpg (decoders of video and of JPEG)"},
 		From:   []string{"NVML GPM metrics 1, 2, 5, 6, 7, 8, 9, 4, 11, 12, 13, 10, 30 to 37, 40 to 47 (percent); per MIG instance by nvmlGpmMigSampleGet", "DCGM fields 1001, 1002, 1004, 1013, 1014, 1015, 1016, 1006 to 1008, 1005, where NVML gives none; per GPU instance"},
 		Level:  only("unit", "graphics", "sm", "tensor", "dram"),
-	})
-	InstanceActivity = define(Metric{
-		Name:   "accel_mig_instance_activity_ratio",
-		Help:   "accel_activity_ratio of a GPU instance that several compute instances share, which belongs to none of their MIG devices. 0 to 1.",
-		Kind:   Gauge,
-		Labels: []string{"gpu_instance", "unit"},
-		Range:  ratio,
-		Values: []string{"gpu_instance: its id, the second part of the label index of accel_device_info", "unit: as in accel_activity_ratio"},
-		From:   []string{"NVML nvmlGpmMigSampleGet, as accel_activity_ratio"},
-	})
-	InstanceOccupancy = define(Metric{
-		Name:   "accel_mig_instance_sm_occupancy_ratio",
-		Help:   "accel_sm_occupancy_ratio of a GPU instance that several compute instances share. 0 to 1.",
-		Kind:   Gauge,
-		Labels: []string{"gpu_instance"},
-		Range:  ratio,
-		Values: []string{"gpu_instance: as in accel_mig_instance_activity_ratio"},
-		From:   []string{"NVML nvmlGpmMigSampleGet, as accel_sm_occupancy_ratio"},
 	})
 	OccupancyRatio = define(Metric{
 		Name:  "accel_sm_occupancy_ratio",

@@ -117,14 +117,6 @@ var (
 		Labels: holderLabels,
 		From:   []string{"exporter, from every measure of use that the device has"},
 	})
-	AllocationIdleSince = define(Metric{
-		Name:   "accel_allocation_idle_since_timestamp_seconds",
-		Help:   "Start of the current idle period, seconds since the epoch. Absent while the allocation is not idle.",
-		Kind:   Gauge,
-		Labels: holderLabels,
-		Range:  timestamp,
-		From:   []string{"exporter, from every measure of use that the device has"},
-	})
 	AllocationIdleTotal = define(Metric{
 		Name:   "accel_allocation_idle_seconds_total",
 		Help:   "Time for which the device was idle while allocated to the pod. A pause longer than the configured grace period counts from its beginning, a shorter one does not count.",
@@ -218,13 +210,6 @@ var (
 		Scope: PerNode,
 		From:  []string{"kubelet PodResources List"},
 	})
-	PodmapUnconfirmed = define(Metric{
-		Name:  "accel_podmap_unconfirmed_seconds",
-		Help:  "Time since the last list of the kubelet that is known to be complete. Absent before the first one.",
-		Kind:  Gauge,
-		Scope: PerNode,
-		From:  []string{"kubelet PodResources List"},
-	})
 	PodmapCalls = define(Metric{
 		Name:   "accel_podmap_calls_total",
 		Help:   "Requests to the kubelet, by outcome.",
@@ -233,20 +218,6 @@ var (
 		Labels: []string{"call", "outcome"},
 		Values: []string{"call: list, allocatable", "outcome: ok, no_socket, denied, refused, unavailable, timeout, rate_limited, too_large, unimplemented, garbage, error"},
 		From:   []string{"kubelet PodResources List, GetAllocatableResources"},
-	})
-	PodmapDuration = define(Metric{
-		Name:  "accel_podmap_list_duration_seconds",
-		Help:  "Duration of the latest List request, successful or not.",
-		Kind:  Gauge,
-		Scope: PerNode,
-		From:  []string{"kubelet PodResources List"},
-	})
-	PodmapPods = define(Metric{
-		Name:  "accel_podmap_pods",
-		Help:  "Pods in the latest list of the kubelet, with devices or without.",
-		Kind:  Gauge,
-		Scope: PerNode,
-		From:  []string{"kubelet PodResources List"},
 	})
 	PodmapAllocations = define(Metric{
 		Name:   "accel_podmap_allocations",
@@ -275,29 +246,6 @@ var (
 		Values: []string{"how: alias, id, instance, profile, minor, pci, function, name, index, hash, sole; not found: none (no such device), ambiguous (several), unknown (a form that is not known), ignored (by configuration)"},
 		From:   []string{"exporter, by the table in docs/podmap.md"},
 		Level:  inForce,
-	})
-	PodmapRejected = define(Metric{
-		Name:   "accel_podmap_rejected_entries_total",
-		Help:   "Entries of the kubelet's lists that were skipped.",
-		Kind:   Counter,
-		Scope:  PerNode,
-		Labels: []string{"reason"},
-		Values: []string{"reason: malformed (without a name or an id), overflow (beyond a limit)"},
-		From:   []string{"kubelet PodResources List"},
-	})
-	PodmapConnections = define(Metric{
-		Name:  "accel_podmap_connections_total",
-		Help:  "Connections made to the kubelet. The kubelet may have restarted before each of them.",
-		Kind:  Counter,
-		Scope: PerNode,
-		From:  []string{"exporter"},
-	})
-	PodmapMessageLimit = define(Metric{
-		Name:  "accel_podmap_message_limit_bytes",
-		Help:  "Current limit on the size of a response of the kubelet.",
-		Kind:  Gauge,
-		Scope: PerNode,
-		From:  []string{"exporter"},
 	})
 
 	ResourceAllocatable = define(Metric{
@@ -360,15 +308,6 @@ var (
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"objects"},
-		From:   []string{"Kubernetes API list, watch and get"},
-	})
-	PodmetaRequests = define(Metric{
-		Name:   "accel_podmeta_requests_total",
-		Help:   "Finished requests to the API server, by outcome.",
-		Kind:   Counter,
-		Scope:  PerNode,
-		Labels: []string{"objects", "call", "outcome"},
-		Values: []string{"objects: pods, slices, claims", "call: list, watch, get (of claims)", "outcome: ok, credentials, connect, certificate, timeout, unauthorized, forbidden, not_found, throttled, expired, unavailable, too_large, garbage, error"},
 		From:   []string{"Kubernetes API list, watch and get"},
 	})
 )

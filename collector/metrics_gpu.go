@@ -104,14 +104,6 @@ var (
 		Values: []string{"feature: vgpu, workstation, gaming, compute, other"},
 		From:   []string{"NVML nvmlDeviceGetGridLicensableFeatures_v4"},
 	})
-	VGPULicenseExpiry = define(Metric{
-		Name:   "accel_vgpu_license_expiry_timestamp_seconds",
-		Help:   "Time at which the licence of the feature ends, seconds since the epoch. Absent for a permanent licence.",
-		Kind:   Gauge,
-		Labels: []string{"feature", "product"},
-		Range:  timestamp,
-		From:   []string{"NVML nvmlDeviceGetGridLicensableFeatures_v4"},
-	})
 
 	ECCMode = define(Metric{
 		Name:   "accel_ecc_mode_enabled",
@@ -148,33 +140,6 @@ var (
 		Range: boolean,
 		From:  []string{"NVML nvmlDeviceGetSramEccErrorStatus bThresholdExceeded"},
 	})
-	SRAMErrors = define(Metric{
-		Name:   "accel_ecc_sram_aggregate_errors_total",
-		Help:   "SRAM errors over the life of the board, by how they were found.",
-		Kind:   Counter,
-		Labels: []string{"type"},
-		Values: []string{"type: corrected, uncorrected_parity, uncorrected_secded"},
-		From:   []string{"NVML nvmlDeviceGetSramEccErrorStatus (aggregate)"},
-		Level:  onAttention,
-	})
-	SRAMVolatileErrors = define(Metric{
-		Name:   "accel_ecc_sram_errors_total",
-		Help:   "SRAM errors since the driver was loaded, by how they were found.",
-		Kind:   Counter,
-		Labels: []string{"type"},
-		Values: []string{"type: corrected, uncorrected_parity, uncorrected_secded"},
-		From:   []string{"NVML nvmlDeviceGetSramEccErrorStatus (volatile)"},
-		Level:  onAttention,
-	})
-	SRAMUnitErrors = define(Metric{
-		Name:   "accel_ecc_sram_unit_aggregate_errors_total",
-		Help:   "Uncorrectable SRAM errors over the life of the board, by the unit that contains the SRAM.",
-		Kind:   Counter,
-		Labels: []string{"unit"},
-		Values: []string{"unit: l2, sm, mcu, pcie, other"},
-		From:   []string{"NVML nvmlDeviceGetSramEccErrorStatus (aggregate buckets)"},
-		Level:  onAttention,
-	})
 	RowRemaps = define(Metric{
 		Name:   "accel_row_remaps_total",
 		Help:   "Memory rows replaced by spare ones over the life of the board, by the errors that caused it.",
@@ -182,15 +147,6 @@ var (
 		Labels: []string{"cause"},
 		Values: []string{"cause: corrected, uncorrected"},
 		From:   []string{"NVML fields 142, 143, else nvmlDeviceGetRemappedRows", "DCGM fields 394, 393, where NVML is not read"},
-	})
-	RowRemapsInactive = define(Metric{
-		Name:   "accel_row_remaps_inactive",
-		Help:   "Remaps of memory rows that are recorded and not in effect, by the errors that caused them.",
-		Kind:   Gauge,
-		Labels: []string{"cause"},
-		Values: []string{"cause: corrected, uncorrected"},
-		From:   []string{"NVML fields 301, 302, on drivers that have them"},
-		Level:  onAttention,
 	})
 	MemoryUnrepairable = define(Metric{
 		Name:  "accel_memory_unrepairable",
@@ -305,42 +261,6 @@ var (
 		From:   []string{"NVML fields 163, 161, 162, else nvmlDeviceGetNvLinkErrorCounter; fields 206 to 215, 219, 221", "DCGM fields 782 to 788 of a switch"},
 		Level:  onAttention,
 	})
-	NVLinkBER = define(Metric{
-		Name:   "accel_nvlink_bit_error_ratio",
-		Help:   "Bit error rate of one NVLink as the driver computes it.",
-		Kind:   Gauge,
-		Labels: []string{"link", "type"},
-		Range:  ratio,
-		Values: []string{"type: effective (after error correction), symbol, raw (before error correction)"},
-		From:   []string{"NVML fields 220, 222, 293 (mantissa and exponent)"},
-		Level:  onAttention,
-	})
-	NVLinkLaneBER = define(Metric{
-		Name:   "accel_gpu_nvlink_lane_bit_error_ratio",
-		Help:   "Bit error rate before error correction, by lane: the highest of all NVLinks of a GPU.",
-		Kind:   Gauge,
-		Labels: []string{"lane"},
-		Range:  ratio,
-		Values: []string{"lane: 0, 1"},
-		From:   []string{"NVML fields 291, 292 (mantissa and exponent) of each link, the highest"},
-		Level:  onAttention,
-	})
-	NVLinkFEC = define(Metric{
-		Name:   "accel_gpu_nvlink_fec_blocks_total",
-		Help:   "Blocks that all NVLinks of a GPU received with forward error correction, by the driver's history bin: a higher bin has blocks with more corrected symbol errors. From Blackwell on.",
-		Kind:   Counter,
-		Labels: []string{"bin"},
-		Values: []string{"bin: 0 to 15"},
-		From:   []string{"NVML fields 235 to 250 with scope -1, which is all links"},
-		Level:  onAttention,
-	})
-	NVLinkSpeed = define(Metric{
-		Name:  "accel_gpu_nvlink_speed_bytes_per_second",
-		Help:  "Speed of all active NVLinks of a GPU together, in one direction.",
-		Kind:  Gauge,
-		From:  []string{"NVML field 164 (MB/s), summed over links"},
-		Level: onAttention,
-	})
 	NVLinkInfo = define(Metric{
 		Name:   "accel_gpu_nvlink_info",
 		Help:   "Version of the NVLinks of a GPU; value 1.",
@@ -349,31 +269,6 @@ var (
 		Values: []string{"version: 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0, 6.0; other for one that this version does not know"},
 		From:   []string{"NVML field 166"},
 		Level:  onAttention,
-	})
-	C2CLinks = define(Metric{
-		Name:   "accel_gpu_c2c_links",
-		Help:   "Links of a GPU to its CPU on the same module (NVLink C2C), by state. Absent where there are none.",
-		Kind:   Gauge,
-		Labels: []string{"state"},
-		Values: []string{"state: active, inactive; other for a value that this version does not know, present only then"},
-		From:   []string{"NVML field 171 of each link, counted; field 170 is their number"},
-		Level:  onAttention,
-	})
-	C2CPowerLinks = define(Metric{
-		Name:   "accel_gpu_c2c_power_state_links",
-		Help:   "C2C links of a GPU by power state.",
-		Kind:   Gauge,
-		Labels: []string{"state"},
-		Values: []string{"state: full_power, low_power; other for a value that this version does not know, present only then"},
-		From:   []string{"NVML field 234 of each link, counted"},
-		Level:  onAttention,
-	})
-	C2CSpeed = define(Metric{
-		Name:  "accel_gpu_c2c_speed_bytes_per_second",
-		Help:  "Speed of all active C2C links of a GPU together.",
-		Kind:  Gauge,
-		From:  []string{"NVML field 172 (MB/s), summed over links"},
-		Level: onAttention,
 	})
 	C2CErrors = define(Metric{
 		Name:   "accel_gpu_c2c_errors_total",
@@ -482,15 +377,6 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"profile"},
 		From:   []string{"NVML nvmlDeviceGetMigDeviceHandleByIndex"},
-	})
-	ConfidentialCompute = define(Metric{
-		Name:   "accel_confidential_compute_enabled",
-		Help:   "1 if the node's GPUs run in confidential-computing mode, in which some counters are not available.",
-		Kind:   Gauge,
-		Scope:  PerNode,
-		Labels: []string{"vendor"},
-		Range:  boolean,
-		From:   []string{"NVML nvmlSystemGetConfComputeState ccFeature"},
 	})
 	PowerSmoothingLifetime = define(Metric{
 		Name:  "accel_gpu_power_smoothing_lifetime_ratio",

@@ -254,12 +254,9 @@ func (p *Process) answered(c *worker, a roundAnswer) (Round, error) {
 		p.retry(a.why)
 		return a.round, a.why
 	}
-	if used, known := c.resident(); known {
-		a.round.Node = append(a.round.Node, Reading{Metric: SourceMemory, Labels: []string{p.name}, Value: float64(used)})
-		if p.Budget > 0 && used > p.Budget {
-			c.replace(exitMemory)
-			return a.round, p.exited(c, nil)
-		}
+	if used, known := c.resident(); known && p.Budget > 0 && used > p.Budget {
+		c.replace(exitMemory)
+		return a.round, p.exited(c, nil)
 	}
 	switch stuck := len(a.round.Devices) > 0; {
 	case !silent(a):

@@ -322,12 +322,10 @@ func TestProcessStuck(t *testing.T) {
 	}
 }
 
-// TestProcessMemory: the memory of a worker is reported, and a worker above its
-// budget is replaced.
+// TestProcessMemory: a worker above its budget of memory is replaced.
 func TestProcessMemory(t *testing.T) {
 	p, _ := newTestProcess(t, "good")
-	r, err := sample(t, p)
-	if err != nil || len(r.Node) != 1 || r.Node[0].Metric != SourceMemory || r.Node[0].Value < 1<<20 {
+	if r, err := sample(t, p); err != nil {
 		t.Fatalf("Sample: %+v, %v", r, err)
 	}
 	pid := p.PID()

@@ -250,9 +250,7 @@ func (st *sourceState) ownSeries(out []Reading, now time.Time) []Reading {
 		out = append(out, Reading{SourceDuration, name, st.status.Took.Seconds()})
 	}
 	if !st.status.LastSuccess.IsZero() {
-		out = append(out,
-			Reading{SourceSuccessTime, name, seconds(OnClock(st.status.LastSuccess, now))},
-			Reading{SourceAge, name, max(0, now.Sub(st.status.LastSuccess).Seconds())})
+		out = append(out, Reading{SourceAge, name, max(0, now.Sub(st.status.LastSuccess).Seconds())})
 	}
 	for i, outcome := range []string{"ok", "partial", "failed"} {
 		out = append(out, Reading{SourceRounds, []string{st.src.Name(), outcome}, st.rounds[i]})

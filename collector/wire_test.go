@@ -67,7 +67,7 @@ func randomRound(rng *rand.Rand) Round {
 	}
 	r.Node = randomReadings(rng, rng.IntN(5))
 	for range rng.IntN(3) {
-		d := NewDistribution(NativeCallSeconds, randomText(rng), randomText(rng), randomText(rng))
+		d := NewDistribution(AllocationFirstActivity, randomText(rng), randomText(rng))
 		d.Observe(rng.Float64())
 		r.Distributions = append(r.Distributions, *d)
 	}
@@ -254,7 +254,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"an infinite sum":             func(m *roundMessage) { m.Round.Distributions[0].Sum = math.Inf(1) },
 	} {
 		r := gpus(1, 1)
-		r.Distributions = []Distribution{*NewDistribution(NativeCallSeconds, "", "nvidia", "nvmlInit_v2")}
+		r.Distributions = []Distribution{*NewDistribution(AllocationFirstActivity, "", "nvidia.com/gpu")}
 		m := new(roundEncoder).encode(1, &r, nil)
 		change(m)
 		if r, _, err := new(roundDecoder).decode(m); err == nil {
@@ -337,7 +337,7 @@ func FuzzMessages(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := range 6 {
 		r := gpus(n/2, n)
-		r.Distributions = []Distribution{*NewDistribution(NativeCallSeconds, "", "nvidia", "nvmlInit_v2")}
+		r.Distributions = []Distribution{*NewDistribution(AllocationFirstActivity, "", "nvidia.com/gpu")}
 		var enc roundEncoder
 		values := []any{greeting(0), &message{Event: &Event{Time: time.Unix(1e9, 7), Kind: EventXid}}, &message{Round: enc.encode(1, &r, ErrDriver)}}
 		revalue(rng, &r)

@@ -11,7 +11,7 @@ var podFamilies = []string{"accel_allocation_", "accel_pod_", "accel_podmap_", "
 
 // timeDependent begin the series that depend on elapsed time.
 var timeDependent = []string{
-	"accel_allocation_seconds_total", "accel_podmap_age_seconds", "accel_podmap_unconfirmed_seconds", "accel_podmap_list_duration_seconds",
+	"accel_allocation_seconds_total", "accel_podmap_age_seconds",
 	`accel_podmap_calls_total{call="allocatable",outcome="ok"`, `accel_podmap_calls_total{call="allocatable",outcome="timeout"`,
 	`accel_podmap_calls_total{call="list",outcome="ok"`, `accel_podmap_calls_total{call="list",outcome="timeout"`,
 }

@@ -26,7 +26,6 @@ const hostSysfs = "/sys"
 type sourceFlags struct {
 	enabled     map[string]*bool
 	nvmlLibrary string
-	callTimes   bool
 	sysfs       string
 	procfs      string
 	devfs       string
@@ -73,9 +72,6 @@ var specs = []sourceSpec{
 			args := []string{"--slow-interval=" + c.Sources.NVIDIA.SlowInterval.String(), "--path.sysfs=" + f.sysfs, "--path.procfs=" + f.procfs}
 			if f.nvmlLibrary != "" {
 				args = append(args, "--nvml.library="+f.nvmlLibrary)
-			}
-			if f.callTimes {
-				args = append(args, "--call-times")
 			}
 			return args
 		},
@@ -142,7 +138,6 @@ func (f *sourceFlags) add(app *kingpin.Application) {
 	app.Flag("path.devfs", "Directory with the node's device files, to detect missing ones. By default they are not checked, since a container has its own /dev.").PlaceHolder("DIR").StringVar(&f.devfs)
 	app.Flag("path.devicetree", "Directory with the device tree, if it is mounted elsewhere because the container runtime hides /sys/firmware.").PlaceHolder("DIR").StringVar(&f.deviceTree)
 	app.Flag("kernel-log.path", "Kernel log: /dev/kmsg, or a file that is followed as it grows: records of /dev/kmsg, or lines of dmesg, syslog or the journal. On many systems any user can write lines to a file of syslog.").Default("/dev/kmsg").PlaceHolder("FILE").StringVar(&f.kernelLog)
-	app.Flag("collector.nvidia.call-times", "Measure the duration of each NVML call, as the histogram accel_native_call_duration_seconds. It adds about 2,000 series.").BoolVar(&f.callTimes)
 	app.Flag("nvml.library", "NVML library to load. By default the directories of drivers and containers are searched.").PlaceHolder("PATH").StringVar(&f.nvmlLibrary)
 }
 
@@ -221,7 +216,6 @@ func workNVIDIA(args []string, emit func(collector.Event)) (collector.Source, er
 	app.Flag("nvml.library", "NVML library to load.").StringVar(&o.Library)
 	app.Flag("path.sysfs", "Where sysfs is mounted.").StringVar(&o.Sysfs)
 	app.Flag("path.procfs", "Where procfs is mounted.").StringVar(&o.Procfs)
-	app.Flag("call-times", "Measure the duration of each call.").BoolVar(&o.CallTimes)
 	app.Flag("slow-interval", "Time between two reads of slowly changing values.").Default("10s").DurationVar(&o.SlowInterval)
 	if _, err := app.Parse(args); err != nil {
 		return nil, err

@@ -91,10 +91,6 @@ func readLicense(d *collector.Device, f *nvml.GridLicensableFeature) {
 	}
 	labels := []string{name, text(cString(f.ProductName[:]))}
 	d.SetBool(collector.VGPULicensed, f.FeatureState != 0, labels...)
-	if e := &f.LicenseExpiry; e.Status == nvml.GRID_LICENSE_EXPIRY_VALID {
-		at := time.Date(int(e.Year), time.Month(e.Month), int(e.Day), int(e.Hour), int(e.Min), int(e.Sec), 0, time.UTC)
-		d.Set(collector.VGPULicenseExpiry, float64(at.Unix()), labels...)
-	}
 }
 
 // readPlatform sets the place of the GPU in its rack. Without a rack, drivers return

@@ -66,8 +66,6 @@ type asker struct {
 	// them, or they are in refusals.
 	refused  []bool
 	refusals map[asked]*refusal
-	// times, which may be nil, measures the calls.
-	times *callTimes
 	// round is shared by a GPU and its MIG devices.
 	*round
 }
@@ -88,7 +86,7 @@ type round struct {
 }
 
 func newAsker(lib *library, r *round) asker {
-	return asker{has: lib.has, refused: make([]bool, len(calls)), refusals: map[asked]*refusal{}, times: lib.times, round: r}
+	return asker{has: lib.has, refused: make([]bool, len(calls)), refusals: map[asked]*refusal{}, round: r}
 }
 
 // forget clears the refused calls: the device has been reset or replaced.
@@ -189,13 +187,7 @@ func do(a *asker, c *call, f func() nvml.Return) bool {
 	if c.alone {
 		defer enterAlone().leave()
 	}
-	if a.times == nil {
-		return a.took(c, sized(f))
-	}
-	begun := time.Now()
-	ret := sized(f)
-	a.times.observe(c.name, time.Since(begun))
-	return a.took(c, ret)
+	return a.took(c, sized(f))
 }
 
 // sized calls f. Where a list takes two calls, go-nvml cuts its buffer to the

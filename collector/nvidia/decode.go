@@ -111,18 +111,6 @@ func signedNumber(v, notAvailable int64) (float64, string) {
 	return float64(v), ""
 }
 
-// noErrors is the bit error ratio of a link without errors.
-const noErrors = 0xfff
-
-// bitErrorRatio decodes fields 220 and 222: bits 0 to 7 are the negative
-// exponent of ten, bits 8 to 11 the mantissa.
-func bitErrorRatio(v uint64) float64 {
-	if v&0xfff == noErrors {
-		return 0
-	}
-	return float64(v>>8&0xf) * math.Pow10(-int(v&0xff))
-}
-
 // faultBit decodes one part of the healthMask of nvmlGpuFabricInfo: 1 is true,
 // 2 is false, anything else is unknown.
 func faultBit(mask uint32, shift uint) (fault, known bool) {

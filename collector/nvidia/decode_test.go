@@ -94,20 +94,6 @@ func FuzzDeliver(f *testing.F) {
 	})
 }
 
-func TestBitErrorRatio(t *testing.T) {
-	for bits, want := range map[uint64]float64{
-		0:     0,
-		0x10f: 1e-15, 0x50c: 5e-12,
-		0xf06: 15e-6,
-		0xffe: 15e-254,
-		0xfff: 0,
-	} {
-		if got := bitErrorRatio(bits); math.Abs(got-want) > want*1e-12 {
-			t.Errorf("%#x = %g, want %g", bits, got, want)
-		}
-	}
-}
-
 func TestHealthMask(t *testing.T) {
 	mask := uint32(1<<0 | 2<<2 | 0<<4 | 3<<6 | 4<<8)
 	for shift, want := range map[uint][2]bool{0: {true, true}, 2: {false, true}, 4: {false, false}, 6: {false, false}} {

@@ -85,7 +85,6 @@ func newEvents(lib *library, emit func(collector.Event)) *events {
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	w := &waiter{events: e, asker: newAsker(lib, new(round))}
-	w.times = nil // its calls wait
 	go w.run()
 	return e
 }

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -150,9 +149,6 @@ func (b *batch) take(g *gpu, d *collector.Device, i int, refused func(f field)) 
 	name := fieldNames[f.id]
 	if f.metric == collector.PowerScope {
 		name += "_scope_" + strconv.Itoa(int(f.scope))
-	}
-	if g.times != nil && v.LatencyUsec >= 0 {
-		g.times.observe(name, time.Duration(v.LatencyUsec)*time.Microsecond)
 	}
 	ret := nvml.Return(v.NvmlReturn)
 	if ret == nvml.SUCCESS {

@@ -96,13 +96,10 @@ var slowFields = []field{
 	marginField(nvml.FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT, limitShutdown),
 	marginField(nvml.FI_DEV_TEMPERATURE_MEM_MAX_TLIMIT, limitMemory),
 
-	plain(nvml.FI_DEV_REMAPPED_ROWS_COR_INACTIVE, collector.RowRemapsInactive, one, "corrected"),
-	plain(nvml.FI_DEV_REMAPPED_ROWS_UNC_INACTIVE, collector.RowRemapsInactive, one, "uncorrected"),
-
 	{id: nvml.FI_DEV_NVLINK_LINK_COUNT, metric: collector.NVLinkUp, use: func(g *gpu, _ *collector.Device, v float64) {
 		g.links.count = int(min(v, maxLinks))
 	}},
-	{id: nvml.FI_DEV_C2C_LINK_COUNT, metric: collector.C2CLinks, use: func(g *gpu, _ *collector.Device, v float64) {
+	{id: nvml.FI_DEV_C2C_LINK_COUNT, metric: collector.C2CErrors, use: func(g *gpu, _ *collector.Device, v float64) {
 		g.c2c.count = int(min(v, maxLinks))
 	}},
 }

@@ -51,8 +51,6 @@ type library struct {
 	// foreign: this process is outside the host's PID namespace.
 	sysfs, procfs string
 	foreign       bool
-	// times, which may be nil, measures the calls.
-	times *callTimes
 	// fieldIDs is that of the driver, which is the same until the worker ends.
 	fieldIDs numbering
 }

@@ -127,32 +127,13 @@ var (
 	labelPending     = []string{"pending"}
 	labelCorrected   = []string{"corrected"}
 	labelUncorrected = []string{"uncorrected"}
-	labelParity      = []string{"uncorrected_parity"}
-	labelSECDED      = []string{"uncorrected_secded"}
-	labelL2          = []string{"l2"}
-	labelSM          = []string{"sm"}
-	labelMCU         = []string{"mcu"}
-	labelPCIe        = []string{"pcie"}
 	labelOther       = []string{"other"}
 )
 
 func (g *gpu) readSRAM(d *collector.Device) {
-	s, ok := ask(&g.asker, callSRAM, g.handle.GetSramEccErrorStatus)
-	if !ok {
-		return
+	if s, ok := ask(&g.asker, callSRAM, g.handle.GetSramEccErrorStatus); ok {
+		d.SetBool(collector.SRAMThreshold, s.BThresholdExceeded != 0)
 	}
-	d.SetBool(collector.SRAMThreshold, s.BThresholdExceeded != 0)
-	set64(d, collector.SRAMVolatileErrors, s.VolatileCor, one, labelCorrected...)
-	set64(d, collector.SRAMVolatileErrors, s.VolatileUncParity, one, labelParity...)
-	set64(d, collector.SRAMVolatileErrors, s.VolatileUncSecDed, one, labelSECDED...)
-	set64(d, collector.SRAMErrors, s.AggregateCor, one, labelCorrected...)
-	set64(d, collector.SRAMErrors, s.AggregateUncParity, one, labelParity...)
-	set64(d, collector.SRAMErrors, s.AggregateUncSecDed, one, labelSECDED...)
-	set64(d, collector.SRAMUnitErrors, s.AggregateUncBucketL2, one, labelL2...)
-	set64(d, collector.SRAMUnitErrors, s.AggregateUncBucketSm, one, labelSM...)
-	set64(d, collector.SRAMUnitErrors, s.AggregateUncBucketMcu, one, labelMCU...)
-	set64(d, collector.SRAMUnitErrors, s.AggregateUncBucketPcie, one, labelPCIe...)
-	set64(d, collector.SRAMUnitErrors, s.AggregateUncBucketOther, one, labelOther...)
 }
 
 var labelSpare = [...][]string{{"max"}, {"high"}, {"partial"}, {"low"}, {"none"}}

@@ -4,7 +4,6 @@ package nvidia
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -55,31 +54,9 @@ func (g *gpu) readMIG(m *migDevice, d, whole *collector.Device, now time.Time, s
 	d.Readings = append(d.Readings, m.kept...)
 	m.clients.read(d, &m.asker, m.handle, now, g.lib.foreign)
 	d.Clients = m.clients.clients(now)
-	if m.first && !m.never(callGPMMIGSample) && g.gpmSupported() && m.gpm.prepare(g, &m.asker) {
-		if m.alone {
-			m.gpm.read(g, &m.asker, d, now, m.gi)
-		} else {
-			k := collector.Device{}
-			m.gpm.read(g, &m.asker, &k, now, m.gi)
-			shared(whole, &k, m.gi)
-		}
+	// The counters of a GPU instance belong to none of several compute instances.
+	if m.alone && !m.never(callGPMMIGSample) && g.gpmSupported() && m.gpm.prepare(g, &m.asker) {
+		m.gpm.read(g, &m.asker, d, now, m.gi)
 	}
 	return there
-}
-
-// shared adds the readings of a GPU instance that several compute instances
-// share to the whole GPU: they belong to none of these.
-func shared(whole, instance *collector.Device, gi int) {
-	name := strconv.Itoa(gi)
-	for _, r := range instance.Readings {
-		switch r.Metric {
-		case collector.ActivityRatio:
-			whole.Set(collector.InstanceActivity, r.Value, name, r.Labels[0])
-		case collector.OccupancyRatio:
-			whole.Set(collector.InstanceOccupancy, r.Value, name)
-		}
-	}
-	for _, x := range instance.Rejects {
-		whole.Reject(x.Metric, x.Reason)
-	}
 }

@@ -21,8 +21,6 @@ type Options struct {
 	// SlowInterval is the time between two reads of slowly changing values; 10
 	// s where it is not positive.
 	SlowInterval time.Duration
-	// CallTimes measures the duration of each call of the library.
-	CallTimes bool
 	// Sysfs and Procfs are where these are mounted. Where one is empty, NUMA
 	// nodes and GPUs that are bound later, or the PID namespace, are not known.
 	Sysfs, Procfs string

@@ -3,7 +3,6 @@
 package nvidia
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -44,32 +43,10 @@ var linkFields = []field{
 	plain(nvml.FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS, collector.NVLinkErrors, one, "recovery"),
 	plain(nvml.FI_DEV_NVLINK_COUNT_EFFECTIVE_ERRORS, collector.NVLinkErrors, one, "effective"),
 	plain(nvml.FI_DEV_NVLINK_COUNT_SYMBOL_ERRORS, collector.NVLinkErrors, one, "symbol"),
-	bitErrorField(nvml.FI_DEV_NVLINK_COUNT_EFFECTIVE_BER, "effective"),
-	bitErrorField(nvml.FI_DEV_NVLINK_COUNT_SYMBOL_BER, "symbol"),
-	bitErrorField(nvml.FI_DEV_NVLINK_COUNT_RAW_BER_V2, "raw"),
-	laneField(nvml.FI_DEV_NVLINK_COUNT_RAW_BER_LANE0_V2, 0),
-	laneField(nvml.FI_DEV_NVLINK_COUNT_RAW_BER_LANE1_V2, 1),
-
-	{id: nvml.FI_DEV_NVLINK_GET_SPEED, metric: collector.NVLinkSpeed, use: func(g *gpu, _ *collector.Device, v float64) {
-		g.links.speed, g.links.hasSpeed = g.links.speed+v, true
-	}},
 	{id: nvml.FI_DEV_NVLINK_GET_VERSION, metric: collector.NVLinkInfo, use: func(g *gpu, _ *collector.Device, v float64) {
 		g.links.version = int(v)
 	}},
 }
-
-// fecFields are the bins of the error correction, of all links: one for each
-// would be 288 series per GPU.
-var fecFields = func() (fields []field) {
-	for bin := range uint32(16) {
-		f := plain(nvml.FI_DEV_NVLINK_COUNT_FEC_HISTORY_0+bin, collector.NVLinkFEC, one, strconv.Itoa(int(bin)))
-		f.scope = math.MaxUint32
-		fields = append(fields, f)
-	}
-	return fields
-}()
-
-var laneLabels = [...][]string{{"0"}, {"1"}}
 
 // linkVersions are the names of NVML_NVLINK_VERSION_* from 1.
 var linkVersions = [...][]string{{"1.0"}, {"2.0"}, {"2.2"}, {"3.0"}, {"3.1"}, {"4.0"}, {"5.0"}, {"6.0"}}
@@ -80,26 +57,10 @@ var olderFields = map[uint32]field{
 	nvml.FI_DEV_NVLINK_COUNT_RCV_BYTES:  plain(nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_RX, collector.NVLinkReceive, kibibyte),
 }
 
-func bitErrorField(id uint32, kind string) field {
-	return field{id: id, metric: collector.NVLinkBER, labels: []string{kind}}
-}
-
-func laneField(id uint32, lane int) field {
-	return field{id: id, metric: collector.NVLinkLaneBER, use: func(g *gpu, _ *collector.Device, v float64) {
-		g.links.lanes[lane] = max(g.links.lanes[lane], bitErrorRatio(uint64(v)))
-	}}
-}
-
 // ofLink returns the field for one link; the link is its first label.
 func (f field) ofLink(link int) field {
 	f.scope = uint32(link)
 	f.labels = append([]string{strconv.Itoa(link)}, f.labels...)
-	if f.metric == collector.NVLinkBER {
-		labels := f.labels
-		f.use = func(_ *gpu, d *collector.Device, v float64) {
-			d.Set(collector.NVLinkBER, bitErrorRatio(uint64(v)), labels...)
-		}
-	}
 	return f
 }
 
@@ -110,18 +71,13 @@ type links struct {
 	// asked is the number of links in the batches.
 	asked         int
 	fields, older *batch
-	fec           *batch
 	labels        [][]string
 	counters      [][3][]string
 	// fabric: the GPU has an NVLink fabric. switched: a link of it leads to a
 	// switch; traced: that is known. direct: a link is down, and neither is true.
 	fabric, switched, traced, direct bool
-	// speed is the sum over the links in MB/s, and version that of one link, or 0.
-	speed    float64
-	hasSpeed bool
-	version  int
-	// lanes are the highest bit error rates, -1 where there is none.
-	lanes [2]float64
+	// version is that of one link, or 0.
+	version int
 }
 
 func (l *links) prepare() {
@@ -136,7 +92,7 @@ func (l *links) prepare() {
 			fields = append(fields, f.ofLink(link))
 		}
 	}
-	l.fields, l.older, l.fec = newBatch(fields), newBatch(nil), newBatch(fecFields)
+	l.fields, l.older = newBatch(fields), newBatch(nil)
 }
 
 func (l *links) read(g *gpu, d *collector.Device) {
@@ -152,7 +108,7 @@ func (l *links) read(g *gpu, d *collector.Device) {
 		}
 	}
 	var missing []field
-	l.speed, l.hasSpeed, l.version, l.lanes = 0, false, 0, [...]float64{-1, -1}
+	l.version = 0
 	l.fields.read(g, d, func(f field) {
 		if older, ok := olderFields[f.id]; ok {
 			missing = append(missing, older.ofLink(int(f.scope)))
@@ -160,17 +116,6 @@ func (l *links) read(g *gpu, d *collector.Device) {
 	})
 	l.older.add(missing...)
 	l.older.read(g, d, nil)
-	if l.fields.has(nvml.FI_DEV_NVLINK_COUNT_RCV_ERRORS) { // from Blackwell on
-		l.fec.read(g, d, nil)
-	}
-	for lane, labels := range laneLabels {
-		if l.lanes[lane] >= 0 {
-			d.Set(collector.NVLinkLaneBER, l.lanes[lane], labels...)
-		}
-	}
-	if l.hasSpeed {
-		d.Set(collector.NVLinkSpeed, mega.of(l.speed))
-	}
 	if l.version > len(linkVersions) {
 		d.Set(collector.NVLinkInfo, 1, labelOther...)
 	} else if l.version > 0 {

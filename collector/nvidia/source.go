@@ -113,12 +113,9 @@ func (s *Source) openLibrary() error {
 		if err != nil {
 			return err
 		}
-		if s.options.CallTimes {
-			lib.times = &callTimes{names: map[string]int{}}
-		}
 		s.lib = lib
 		lib.sysfs, lib.procfs, lib.foreign = s.options.Sysfs, s.options.Procfs, foreignPIDs(s.options.Procfs)
-		s.system = &system{asker: newAsker(lib, new(round)), lib: lib, slow: s.options.SlowInterval}
+		s.system = &system{asker: newAsker(lib, new(round)), lib: lib}
 	}
 	if err := s.lib.init(&s.system.asker); err != nil {
 		return err
@@ -162,7 +159,7 @@ func (s *Source) read(r *solo.Round) (collector.Round, error) {
 	s.events.commit()
 	t.calls(s.events.calls())
 	locate(t.devices, s.options.Sysfs, s.options.Procfs)
-	round := collector.Round{Devices: distinct(t.devices), Node: s.node, Calls: t.counts, Distributions: s.lib.times.distributions()}
+	round := collector.Round{Devices: distinct(t.devices), Node: s.node, Calls: t.counts}
 	if ret := t.gone(); ret != nvml.SUCCESS {
 		return collector.Round{Calls: t.counts}, fmt.Errorf("%w: %s", collector.ErrRestart, code(ret))
 	}

@@ -3,6 +3,7 @@
 package nvidia
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,7 +17,6 @@ var (
 	callDriverBranch  = function("nvmlSystemGetDriverBranch")
 	callCUDAVersion   = function("nvmlSystemGetCudaDriverVersion_v2")
 	callCUDAOwn       = function("nvmlSystemGetCudaDriverVersion")
-	callConfCompute   = function("nvmlSystemGetConfComputeState")
 	callCount         = define(call{name: "nvmlDeviceGetCount_v2", versions: []string{"nvmlDeviceGetCount"}, vital: true})
 )
 
@@ -25,15 +25,12 @@ type system struct {
 	asker
 	lib *library
 
-	slow         time.Duration
-	nextSlow     time.Time
 	nextVersions time.Time
 	versions     []collector.Reading
 	// bound are the PCI functions that the driver was bound to when NVML listed
 	// so many GPUs.
-	bound        map[string]bool
-	listed       int
-	confidential []collector.Reading
+	bound  map[string]bool
+	listed int
 }
 
 // driverAnswer is one round of the system.
@@ -64,11 +61,7 @@ func (s *system) read(now time.Time) (a driverAnswer) {
 	} else {
 		a.stale = s.stale
 	}
-	if !now.Before(s.nextSlow) {
-		s.nextSlow = now.Add(s.slow)
-		s.readConfidential()
-	}
-	a.node = append(append(make([]collector.Reading, 0, 2), s.versions...), s.confidential...)
+	a.node = slices.Clone(s.versions)
 	a.calls, a.err = s.take()
 	return a
 }
@@ -109,15 +102,4 @@ func (s *system) readVersions() bool {
 	d.Set(collector.DriverInfo, 1, "nvidia", text(driver), text(cString(branch.Branch[:])), text(library), cudaVersion)
 	s.versions = d.Readings
 	return true
-}
-
-func (s *system) readConfidential() {
-	s.confidential = nil
-	state, ok := ask(&s.asker, callConfCompute, s.lib.api.SystemGetConfComputeState)
-	if !ok {
-		return
-	}
-	var d collector.Device
-	d.SetBool(collector.ConfidentialCompute, state.CcFeature != nvml.CC_SYSTEM_FEATURE_DISABLED, "nvidia")
-	s.confidential = d.Readings
 }

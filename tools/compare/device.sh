@@ -317,13 +317,6 @@ under_load() {
   return 1
 }
 
-call_times() {
-  awk -F '[{} ]' '/^accel_native_call_duration_seconds_(sum|count)\{/ {
-    match($0, /call="[^"]*"/); c = substr($0, RSTART + 6, RLENGTH - 7)
-    if ($1 ~ /_sum$/) sum[c] += $NF; else n[c] += $NF
-  } END {for (c in n) if (n[c]) printf "%10.3f ms  %6d calls  %9.1f ms in all  %s\n", 1000 * sum[c] / n[c], n[c], 1000 * sum[c], c}' "$1" | sort -rn
-}
-
 # What names this machine or one of its parts. Versions look like addresses, so only
 # the machine's addresses are masked.
 identities() {
@@ -374,8 +367,6 @@ summary() {
     # A page with standard detail lacks series by design.
     grep -E "  (differs$([[ $f != *full* ]] || echo '|absent here|absent there'))$" "$f" | tr -s ' ' | head -60
   done
-  echo "== slowest calls, idle" && head -15 call-times-idle.txt
-  echo "== slowest calls, under load" && head -15 call-times-load.txt
   echo "== load" && cat load.txt
   echo "== warnings of the exporter" && grep -hE 'level=(WARN|ERROR)' exporter-*.log | sed 's/^time=[^ ]* //' | sort | uniq -c | head -40
   echo "== doctor" && grep -E '^ *(LACKS|note)' doctor.txt
@@ -420,10 +411,9 @@ step $((CPU_SECONDS / 3 + 10)) cpu-load.txt cpu "$exporter" $((CPU_SECONDS / 3))
 step 40 worker-killed.tsv kill_worker "$exporter"
 stop first
 
-start full --metrics.detail=full --collector.nvidia.call-times --web.enable-release --rules.builtin
+start full --metrics.detail=full --web.enable-release --rules.builtin
 pause 15
 step 30 compare-load-full.txt both load-full
-step 10 call-times-load.txt call_times page-load-full.metrics
 step 40 smi-more-load.txt more_of_smi
 rm -f go
 pause 15
@@ -434,11 +424,5 @@ step 10 alerts.txt "$BIN" alerts --url="http://127.0.0.1:$PORT"
 step 20 release.txt release "$exporter"
 stop full
 
-# The calls of an idle GPU, without those of the time under load.
-start idle --metrics.detail=full --collector.nvidia.call-times
-pause 25
-step 10 page-call-times.metrics page
-step 10 call-times-idle.txt call_times page-call-times.metrics
-stop idle
 step 20 smi-after.xml nvidia-smi -q -x
 step 10 kernel-log.txt kernel_log

@@ -116,10 +116,6 @@ func TestIdle(t *testing.T) {
 				if st.last >= 0 && (len(last) != 1 || r.value(collector.AllocationLastActivity) != float64(start.Unix())+st.last) || st.last < 0 && last != nil {
 					t.Errorf("step %d: last activity %q, want %v after the start", i, last, st.last)
 				}
-				since := r.series(collector.AllocationIdleSince)
-				if st.idle > 0 && r.value(collector.AllocationIdleSince) != float64(r.now.Unix())-st.idle || st.idle <= 0 && since != nil {
-					t.Errorf("step %d: idle since %q", i, since)
-				}
 			}
 		})
 	}

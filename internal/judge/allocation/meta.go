@@ -30,12 +30,12 @@ func (m *meta) publish(s *collector.Snapshot, n *node, o *Options) {
 		return
 	}
 	st := o.MetaStatus()
-	s.Node = publishFeed(s.Node, "pods", &st.Pods, "list", "watch")
+	s.Node = publishFeed(s.Node, "pods", &st.Pods)
 	if st.Slices != nil {
-		s.Node = publishFeed(s.Node, "slices", st.Slices, "list", "watch")
+		s.Node = publishFeed(s.Node, "slices", st.Slices)
 	}
 	if st.Claims != nil {
-		s.Node = publishFeed(s.Node, "claims", st.Claims, "get")
+		s.Node = publishFeed(s.Node, "claims", st.Claims)
 	}
 }
 
@@ -67,8 +67,8 @@ func describePods(holders *podmap.Map, known *kube.Map, most int) []collector.Re
 	return r
 }
 
-// publishFeed adds the state of one kind of objects, and its requests by call.
-func publishFeed(r []collector.Reading, objects string, st *kube.FeedStatus, calls ...string) []collector.Reading {
+// publishFeed adds the state of one kind of objects.
+func publishFeed(r []collector.Reading, objects string, st *kube.FeedStatus) []collector.Reading {
 	add := func(m *collector.Metric, v float64, labels ...string) {
 		r = append(r, collector.Reading{Metric: m, Labels: labels, Value: v})
 	}
@@ -77,11 +77,6 @@ func publishFeed(r []collector.Reading, objects string, st *kube.FeedStatus, cal
 	}
 	if !st.LastMessage.IsZero() {
 		add(collector.PodmetaAge, max(st.Age, time.Duration(0)).Seconds(), objects)
-	}
-	for _, outcome := range kube.Outcomes {
-		for i, counts := range []map[kube.Outcome]uint64{st.Lists, st.Watches}[:len(calls)] {
-			add(collector.PodmetaRequests, float64(counts[outcome]), objects, calls[i], string(outcome))
-		}
 	}
 	return r
 }

@@ -13,7 +13,6 @@ var (
 	allocatableLabels = pairs(podmap.Outcomes, "allocatable")
 	releaseLabels     = pairs(podmap.Releases)
 	allocationLabels  = pairs([]string{"listed", "kept", "contested", "superseded", "unresolved", "unresolved_accelerator", "omitted"})
-	rejectedLabels    = pairs([]string{"malformed", "overflow"})
 	hows              = []podmap.How{
 		podmap.HowAlias, podmap.HowID, podmap.HowInstance, podmap.HowProfile, podmap.HowMinor, podmap.HowPCI, podmap.HowFunction,
 		podmap.HowName, podmap.HowIndex, podmap.HowHash, podmap.HowSole, podmap.HowNone, podmap.HowAmbiguous, podmap.HowUnknown, podmap.HowIgnored,
@@ -59,16 +58,12 @@ func (p *publisher) publishPodmap(r []collector.Reading) []collector.Reading {
 	m, st, x := p.pods, &p.join.status, p.join
 	if !m.Time.IsZero() {
 		add(collector.PodmapAge, age(m.Time, p.now), nil)
-		add(collector.PodmapPods, float64(m.Pods), nil)
 		for i, n := range []int{len(m.Allocations) - x.beside, st.Kept, st.Contested, len(m.Superseded), len(x.unresolved), x.accelerators, x.omitted} {
 			add(collector.PodmapAllocations, float64(n), allocationLabels[i])
 		}
 		for i, how := range hows {
 			add(collector.PodmapIDs, float64(x.how[how]), howLabels[i])
 		}
-	}
-	if !m.Confirmed.IsZero() {
-		add(collector.PodmapUnconfirmed, age(m.Confirmed, p.now), nil)
 	}
 	if p.options.Status == nil {
 		return r
@@ -80,12 +75,5 @@ func (p *publisher) publishPodmap(r []collector.Reading) []collector.Reading {
 	for i, why := range podmap.Releases {
 		add(collector.PodmapReleased, float64(st.Released[why]), releaseLabels[i])
 	}
-	if st.Took > 0 {
-		add(collector.PodmapDuration, st.Took.Seconds(), nil)
-	}
-	add(collector.PodmapRejected, float64(st.Malformed), rejectedLabels[0])
-	add(collector.PodmapRejected, float64(st.Overflow), rejectedLabels[1])
-	add(collector.PodmapConnections, float64(st.Connections), nil)
-	add(collector.PodmapMessageLimit, float64(st.MessageLimit), nil)
 	return r
 }

@@ -65,9 +65,6 @@ func (a *allocation) publish(r []collector.Reading, now time.Time) []collector.R
 	}
 	if d, ok := a.idleFor(now); ok {
 		add(collector.AllocationIdle, d.Seconds())
-		if d > 0 {
-			add(collector.AllocationIdleSince, stamp(a.idleness.from, now))
-		}
 	}
 	if a.idleness.measured && !a.idleness.exempt {
 		add(collector.AllocationIdleTotal, a.idleness.total)
