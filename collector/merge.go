@@ -23,30 +23,25 @@ func (c Cover) includes(d *Device) bool {
 // a program in user space. The vendor's driver cannot see such a device.
 var passthrough = []string{"vfio-pci", "pci-stub", "uio_pci_generic", "igb_uio"}
 
-// observation is one device as one source saw it.
+// observation is one device as one source saw it; after merge, as all sources did.
 type observation struct {
-	device Device
-	source *sourceState
-}
-
-// seenBy returns the name of the source if it sees the device now.
-func (o *observation) seenBy() []string {
-	if o.source.status.Up && o.device.Down != ReasonMissing && o.device.Down != ReasonLost {
-		return o.source.names
-	}
-	return nil
-}
-
-// mergedDevice is one device as all sources saw it.
-type mergedDevice struct {
 	Device
 	source *sourceState // the first that knows the device
 	seen   []string     // names of the sources that see it now
 }
 
+// observe returns the device as the source sees it.
+func (st *sourceState) observe(d Device) observation {
+	o := observation{Device: d, source: st}
+	if st.status.Up && d.Down != ReasonMissing && d.Down != ReasonLost {
+		o.seen = st.names
+	}
+	return o
+}
+
 // merger combines observations of the same device.
 type merger struct {
-	devices   []mergedDevice
+	devices   []observation
 	byID      map[string]int // position in devices
 	byAddress map[string]int // of whole devices, by PCI address
 }
@@ -59,14 +54,14 @@ func (s *Sampler) merge(observations []observation) []Device {
 	for i := range observations {
 		o := &observations[i]
 		switch {
-		case o.device.Witness, m.supplement(o):
-		case o.device.Passing && o.device.Parent != "" && s.named(&o.device):
+		case o.Witness, m.supplement(o):
+		case o.Passing && o.Parent != "" && s.named(&o.Device):
 		default:
 			m.add(o)
 		}
 	}
 	for i := range observations {
-		if o := &observations[i]; o.device.Witness {
+		if o := &observations[i]; o.Witness {
 			m.addWitness(o)
 		}
 	}
@@ -81,19 +76,19 @@ func (s *Sampler) merge(observations []observation) []Device {
 // supplement adds o to the device that another source knows by the same ID. It
 // reports whether there is one.
 func (m *merger) supplement(o *observation) bool {
-	i, ok := m.byID[o.device.ID]
+	i, ok := m.byID[o.ID]
 	if !ok || m.devices[i].source == o.source {
 		return false
 	}
 	d := &m.devices[i]
-	d.supplement(&o.device)
-	d.seen = append(slices.Clone(d.seen), o.seenBy()...)
+	d.supplement(&o.Device)
+	d.seen = append(slices.Clone(d.seen), o.seen...)
 	return true
 }
 
 func (m *merger) add(o *observation) {
-	at, d := len(m.devices), &o.device
-	m.devices = append(m.devices, mergedDevice{*d, o.source, o.seenBy()})
+	at, d := len(m.devices), &o.Device
+	m.devices = append(m.devices, *o)
 	m.byID[d.ID] = at
 	if d.Parent != "" {
 		// A source without MIG UUIDs names MIG devices by their place, as
@@ -113,27 +108,27 @@ func (m *merger) add(o *observation) {
 }
 
 func (m *merger) addWitness(o *observation) {
-	i, ok := m.byAddress[o.device.PCI]
-	for _, f := range o.device.Functions {
+	i, ok := m.byAddress[o.PCI]
+	for _, f := range o.Functions {
 		if !ok {
 			i, ok = m.byAddress[f]
 		}
 	}
 	if !ok {
-		i, ok = m.byID[o.device.ID]
+		i, ok = m.byID[o.ID]
 	}
 	if !ok {
-		m.devices = append(m.devices, mergedDevice{o.device, o.source, o.seenBy()})
+		m.devices = append(m.devices, *o)
 		return
 	}
 	d := &m.devices[i]
-	d.seen = append(slices.Clone(d.seen), o.seenBy()...)
+	d.seen = append(slices.Clone(d.seen), o.seen...)
 	// A device that has not answered yet has neither.
-	d.Driver, d.Vendor = cmp.Or(d.Driver, o.device.Driver), cmp.Or(d.Vendor, o.device.Vendor)
+	d.Driver, d.Vendor = cmp.Or(d.Driver, o.Driver), cmp.Or(d.Vendor, o.Vendor)
 	if d.Sampled.IsZero() {
-		d.identify(&o.device)
+		d.identify(&o.Device)
 	}
-	for _, r := range o.device.Readings {
+	for _, r := range o.Readings {
 		if r.Metric != DeviceInfo {
 			d.Readings = append(d.Readings, r)
 		}
@@ -230,7 +225,7 @@ func (d *Device) supplement(o *Device) {
 
 // markSeen adds accel_device_seen for every source that answers and is expected
 // to see d.
-func (s *Sampler) markSeen(d *mergedDevice) {
+func (s *Sampler) markSeen(d *observation) {
 	if d.Parent != "" || d.Class == "" {
 		return
 	}

@@ -227,7 +227,7 @@ func (st *sourceState) render(snap *Snapshot, observations []observation) []obse
 		if ds.recalled && st.status.Reason == SourceAbsent {
 			continue // they may be of another machine
 		}
-		observations = append(observations, observation{ds.render(st.status.Up, snap.Time), st})
+		observations = append(observations, st.observe(ds.render(st.status.Up, snap.Time)))
 	}
 	return observations
 }

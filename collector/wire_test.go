@@ -162,6 +162,11 @@ func TestRoundTrip(t *testing.T) {
 			if diff := cmp.Diff(r, got, sameRound); diff != "" {
 				t.Fatalf("seed %d (-want +got):\n%s", seed, diff)
 			}
+			for i := range r.Devices { // unknown processes differ from none
+				if (r.Devices[i].Clients == nil) != (got.Devices[i].Clients == nil) {
+					t.Errorf("seed %d: processes %v, want %v", seed, got.Devices[i].Clients, r.Devices[i].Clients)
+				}
+			}
 			if (sent == nil) != (why == nil) || sent != nil && (why.Error() != sent.Error() || !errors.Is(why, ErrDriver)) {
 				t.Errorf("seed %d: the error is %v, want %v", seed, why, sent)
 			}

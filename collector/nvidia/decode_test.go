@@ -7,7 +7,6 @@ import (
 	"math"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -193,19 +192,6 @@ func TestKernelVersion(t *testing.T) {
 		if got := parseKernelVersion([]byte(line)); got != want {
 			t.Errorf("%q = %q, want %q", line, got, want)
 		}
-	}
-}
-
-// The query handed to the library must have nvml.h's layout.
-func TestQueryLayout(t *testing.T) {
-	if got, want := unsafe.Sizeof(gpmValue{}), unsafe.Sizeof(nvml.GpmMetric{}); got != want {
-		t.Errorf("nvmlGpmMetric_t: %d bytes, want %d", got, want)
-	}
-	if got, want := len(gpmQuery{}.values), len(nvml.GpmMetricsGetType{}.Metrics); got != want {
-		t.Errorf("%d metrics, want %d", got, want)
-	}
-	if got := unsafe.Offsetof(gpmQuery{}.values); got != 8+2*unsafe.Sizeof(uintptr(0)) {
-		t.Errorf("metrics begin at %d", got)
 	}
 }
 

@@ -82,7 +82,6 @@ var gpmMetrics = slices.Concat([]gpmMetric{
 // round apart, give the means over that time.
 type gpm struct {
 	samples  [2]nvml.GpmSample
-	address  [2]uintptr
 	previous int
 	// taken is the time of the previous sample; zero where there is none.
 	taken time.Time
@@ -115,7 +114,7 @@ func (p *gpm) prepare(g *gpu, a *asker) bool {
 		if !ok {
 			return false
 		}
-		p.samples[i], p.address[i] = s, sampleAddress(s)
+		p.samples[i] = s
 	}
 	p.want, p.ready = append([]gpmMetric(nil), gpmMetrics...), true
 	return true
@@ -146,20 +145,18 @@ func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int)
 	if first || len(p.want) == 0 {
 		return
 	}
-	q := g.query
-	q.version, q.count = nvml.GPM_METRICS_GET_VERSION, uint32(len(p.want))
-	q.sample1, q.sample2 = p.address[1-p.previous], p.address[p.previous]
+	q := &nvml.GpmMetricsGetType{NumMetrics: uint32(len(p.want)), Sample1: p.samples[1-p.previous], Sample2: p.samples[p.previous]}
 	for i := range p.want {
-		q.values[i] = gpmValue{id: uint32(p.want[i].id), ret: uint32(nvml.ERROR_UNKNOWN)}
+		q.Metrics[i] = nvml.GpmMetric{MetricId: uint32(p.want[i].id), NvmlReturn: uint32(nvml.ERROR_UNKNOWN)}
 	}
-	if do(a, callGPMMetrics, q.metricsGet) {
+	if do(a, callGPMMetrics, func() nvml.Return { return g.lib.api.GpmMetricsGet(q) }) {
 		p.deliver(a, d, q, g.links.count > 0)
 	}
 }
 
 // deliver sets the answers of q. Of a GPU without NVLinks, drivers return the rates of
 // NVLink as 0: those are left out.
-func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery, nvlinks bool) {
+func (p *gpm) deliver(a *asker, d *collector.Device, q *nvml.GpmMetricsGetType, nvlinks bool) {
 	var engines, n float64
 	var last gpmMetric
 	mean := func() {
@@ -170,17 +167,17 @@ func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery, nvlinks bool) 
 	}
 	kept := 0
 	for i := range p.want {
-		m, v := &p.want[i], &q.values[i]
-		switch ret := nvml.Return(v.ret); {
+		m, v := &p.want[i], &q.Metrics[i]
+		switch ret := nvml.Return(v.NvmlReturn); {
 		case ret == nvml.SUCCESS && m.engine:
 			if n > 0 && m.labels[0] != last.labels[0] {
 				mean()
 			}
-			engines, n, last = engines+v.value, n+1, *m
+			engines, n, last = engines+v.Value, n+1, *m
 		case ret == nvml.SUCCESS && !nvlinks && (m.metric == collector.NVLinkTransmitRate || m.metric == collector.NVLinkReceiveRate):
 		case ret == nvml.SUCCESS:
 			// Set rejects NaN, the result of a window without cycles.
-			d.Set(m.metric, m.of(v.value), m.labels...)
+			d.Set(m.metric, m.of(v.Value), m.labels...)
 		case permanent(ret) || ret == nvml.ERROR_INVALID_ARGUMENT:
 			a.missed(m.name, nvml.ERROR_NOT_SUPPORTED)
 			continue
@@ -204,7 +201,7 @@ func (p *gpm) free(a *asker) {
 	for i, s := range p.samples {
 		if s != nil {
 			do(a, callGPMFree, s.Free)
-			p.samples[i], p.address[i] = nil, 0
+			p.samples[i] = nil
 		}
 	}
 	p.want, p.ready, p.taken = nil, false, time.Time{}

@@ -49,7 +49,6 @@ type gpu struct {
 	gpm          gpm
 	// gpmAsked: whether the GPU has performance counters has been determined.
 	gpmAsked, gpmThere bool
-	query              *gpmQuery
 	mig                mig
 	clients            clients
 	// reshape is set by the event that reports a change of MIG devices.
@@ -215,7 +214,7 @@ func (g *gpu) readDevices(now time.Time) ([]collector.Device, string) {
 		d.Clients = g.clients.clients(now)
 	}
 	g.readGPM(&d, now)
-	migs := g.readMIGs(&d, now, slow)
+	migs := g.readMIGs(now, slow)
 	switch {
 	case g.fatal != nvml.SUCCESS:
 		return nil, verdict(g.fatal, collector.ReasonError)

@@ -40,10 +40,7 @@ type migDevice struct {
 	gi, ci int
 	// alone: no other MIG device shares the GPU instance, so the instance's
 	// readings are this device's.
-	alone bool
-	// first: it is the first device of its GPU instance, so it samples the
-	// counters of the instance for all.
-	first   bool
+	alone   bool
 	device  collector.Device
 	gpm     gpm
 	clients clients
@@ -223,13 +220,9 @@ func (g *gpu) setMIGDevices(devices []*migDevice) {
 		}
 	}
 	profiles := map[string]int{}
-	for i, m := range devices {
+	for _, m := range devices {
 		profiles[m.profile()]++
-		m.alone, m.first = true, true
-		for j, o := range devices {
-			m.alone = m.alone && (o == m || o.gi != m.gi)
-			m.first = m.first && (j >= i || o.gi != m.gi)
-		}
+		m.alone = !slices.ContainsFunc(devices, func(o *migDevice) bool { return o != m && o.gi == m.gi })
 		m.nameInstance(g.identity.minor)
 	}
 	g.mig.devices, g.mig.counts = devices, nil

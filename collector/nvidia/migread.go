@@ -13,7 +13,7 @@ import (
 
 // readMIGs reads the MIG devices. Readings of the whole board (temperature,
 // power) are not repeated on them.
-func (g *gpu) readMIGs(whole *collector.Device, now time.Time, slow bool) []collector.Device {
+func (g *gpu) readMIGs(now time.Time, slow bool) []collector.Device {
 	if len(g.mig.devices) == 0 {
 		return nil
 	}
@@ -22,7 +22,7 @@ func (g *gpu) readMIGs(whole *collector.Device, now time.Time, slow bool) []coll
 	for _, m := range g.mig.devices {
 		d := m.device
 		d.Readings = append(make([]collector.Reading, 0, m.size+4), d.Readings...)
-		if !g.readMIG(m, &d, whole, now, slow) {
+		if !g.readMIG(m, &d, now, slow) {
 			silent = append(silent, m)
 			continue
 		}
@@ -44,7 +44,7 @@ func (g *gpu) readMIGs(whole *collector.Device, now time.Time, slow bool) []coll
 	return list
 }
 
-func (g *gpu) readMIG(m *migDevice, d, whole *collector.Device, now time.Time, slow bool) bool {
+func (g *gpu) readMIG(m *migDevice, d *collector.Device, now time.Time, slow bool) bool {
 	there := readMemory(d, &m.asker, m.handle) || m.never(callMemory) || m.denied(callMemoryV2) || m.denied(callMemory)
 	if slow || m.size == 0 {
 		k := collector.Device{}

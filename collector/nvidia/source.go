@@ -205,7 +205,7 @@ func (s *Source) enumerated(d driverAnswer, r *solo.Round, t *tally) {
 func (s *Source) newSlot(index int) *slot {
 	g := &gpu{
 		asker: newAsker(s.lib, new(round)), index: index, lib: s.lib, events: s.events,
-		slow: s.options.SlowInterval, claims: s.claims, query: new(gpmQuery),
+		slow: s.options.SlowInterval, claims: s.claims,
 	}
 	return &slot{Slot: solo.Slot[gpuAnswer]{Worker: solo.New(g.read, nil)}, gpu: g, index: index}
 }

@@ -13,13 +13,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
-// defaultCounters are the fields that NVIDIA's exporter asks for by default:
-// the rows of its default-counters.csv.
-var defaultCounters = []dcgm.Short{
-	100, 101, 140, 150, 155, 156, 202, 203, 204, 206, 207, 230, 251, 252, 253, 393, 394, 395, 449, 526,
-	1001, 1004, 1005, 1009, 1010, 1,
-}
-
 // client is what a child does with the library.
 type client struct {
 	stop func()

@@ -1,10 +1,6 @@
 package dcgm
 
-import (
-	"time"
-
-	"github.com/NVIDIA/go-dcgm/pkg/dcgm"
-)
+import "github.com/NVIDIA/go-dcgm/pkg/dcgm"
 
 const xidField dcgm.Short = 230
 
@@ -73,58 +69,4 @@ func lostGPU(c *client) {
 	if err != nil || len(usable) != 7 || all != 8 {
 		c.failf("%d of %d supported, %v", len(usable), all, err)
 	}
-}
-
-// xid: the field has no value until there is an Xid, and then its number.
-func xid(c *client) {
-	c.watch([]dcgm.Short{xidField}, gpu(3))
-	read := func() dcgm.FieldValue_v2 {
-		return c.read([]dcgm.Short{xidField}, gpu(3))[point{dcgm.FE_GPU, 3, xidField}]
-	}
-	if v := read(); v.Status != dcgm.DCGM_ST_NO_DATA || !blank(v) {
-		c.failf("before: status %d, %x", v.Status, v.Int64())
-	}
-	before := time.Now()
-	c.inject("xid 79 3")
-	c.until("the Xid", func() bool { return read().Status == 0 })
-	if v := read(); v.Int64() != 79 || v.TS < before.UnixMicro() || v.TS > time.Now().UnixMicro() {
-		c.failf("%d at %d", v.Int64(), v.TS)
-	}
-	if v, _ := dcgm.EntitiesGetLatestValues([]dcgm.GroupEntityPair{gpu(2)}, []dcgm.Short{xidField}, 0); v[0].Status != dcgm.DCGM_ST_NOT_WATCHED {
-		c.failf("a GPU that is not watched: %d", v[0].Status)
-	}
-	c.inject("lost 3")
-	c.until("the Xid goes with its GPU", func() bool { return read().Status == 0 && blank(read()) })
-}
-
-// health: incidents are of what happened since the health was watched.
-func health() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
-	group := dcgm.GroupAllGPUs()
-	c.must(dcgm.HealthSet(group, dcgm.DCGM_HEALTH_WATCH_ALL), "set")
-	r, err := dcgm.HealthCheck(group)
-	if err != nil || r.OverallHealth != dcgm.DCGM_HEALTH_RESULT_PASS || len(r.Incidents) != 0 {
-		c.failf("at first: %+v, %v", r, err)
-	}
-	c.inject("ecc uncorrected 1 --count=2", "xid 79 3", "nvlink 2 down 6")
-	want := map[uint]dcgm.HealthCheckErrorCode{1: dcgm.DCGM_FR_VOLATILE_DBE_DETECTED, 3: dcgm.DCGM_FR_FALLEN_OFF_BUS, 6: dcgm.DCGM_FR_NVLINK_DOWN}
-	c.until("three incidents", func() bool {
-		r, err = dcgm.HealthCheck(group)
-		return err != nil || len(r.Incidents) == 3
-	})
-	for _, i := range r.Incidents {
-		if want[i.EntityInfo.EntityId] != i.Error.Code || i.Health != dcgm.DCGM_HEALTH_RESULT_FAIL || i.Error.Message == "" {
-			c.failf("%+v", i)
-		}
-	}
-	if r.OverallHealth != dcgm.DCGM_HEALTH_RESULT_FAIL {
-		c.failf("overall %d", r.OverallHealth)
-	}
-	if systems, err := dcgm.HealthGet(group); err != nil || systems != dcgm.DCGM_HEALTH_WATCH_ALL {
-		c.failf("get: %x, %v", systems, err)
-	}
-	return c.close()
 }

@@ -23,27 +23,11 @@ const patience = 3 * time.Minute
 
 // children are what a child may do: an error fails the test.
 var children = map[string]func() error{
-	"start":       embedded(startLikeTheExporter),
 	"agree":       embedded(agree),
 	"mig":         embedded(instances),
 	"lost":        embedded(lostGPU),
-	"xid":         embedded(xid),
-	"health":      health,
-	"reconnect":   reconnect,
-	"absent":      engineAbsent,
-	"limits":      limits,
-	"leak":        embedded(leak),
-	"profiling":   embedded(profiling),
 	"blanks":      embedded(blanks),
-	"versions":    embedded(versions),
-	"hang":        embedded(hang),
 	"driver-hang": embedded(driverHang),
-	"switches":    embedded(switches),
-	"cpus":        embedded(cpus),
-	"no-driver":   embedded(noDriver),
-	"detach":      embedded(detach),
-	"inject":      embedded(injectValue),
-	"since":       embedded(valuesSince),
 	"unguarded":   callOnce,
 }
 
@@ -107,13 +91,6 @@ func TestThroughGoDCGM(t *testing.T) {
 		frozen          bool
 		faults          []string
 	}{
-		{child: "start", scenario: "h100-8"},
-		{child: "start", scenario: "h100-mig-16x7"},
-		{child: "start", scenario: "b200-8"},
-		{child: "start", scenario: "a100"},
-		{child: "start", scenario: "t4"},
-		{child: "start", scenario: "one-lost"},
-		{child: "start", scenario: "no-gpu"},
 		{child: "agree", scenario: "h100-8", frozen: true},
 		{child: "agree", scenario: "b200-8", frozen: true},
 		{child: "agree", scenario: "a100", frozen: true},
@@ -122,23 +99,8 @@ func TestThroughGoDCGM(t *testing.T) {
 		{child: "agree", scenario: "garbage", frozen: true},
 		{child: "mig", scenario: "h100-8", frozen: true},
 		{child: "lost", scenario: "h100-8"},
-		{child: "xid", scenario: "h100-8"},
-		{child: "health", scenario: "h100-8", frozen: true},
-		{child: "reconnect", scenario: "h100-8"},
-		{child: "absent", scenario: "h100-8", faults: []string{"dcgm-engine down"}},
-		{child: "limits", scenario: "h100-8"},
-		{child: "leak", scenario: "h100-8"},
-		{child: "profiling", scenario: "h100-8"},
 		{child: "blanks", scenario: "h100-8"},
-		{child: "versions", scenario: "h100-8"},
-		{child: "hang", scenario: "h100-8"},
 		{child: "driver-hang", scenario: "h100-8"},
-		{child: "switches", scenario: "hgx-nvswitch", frozen: true},
-		{child: "cpus", scenario: "grace", frozen: true},
-		{child: "no-driver", scenario: "no-driver"},
-		{child: "detach", scenario: "h100-8"},
-		{child: "inject", scenario: "h100-8"},
-		{child: "since", scenario: "h100-8"},
 	} {
 		t.Run(tc.child+"-"+tc.scenario, func(t *testing.T) {
 			dir := libraries(t)
