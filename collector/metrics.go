@@ -21,6 +21,7 @@ var (
 		From:   []string{"NVML nvmlDeviceGetVbiosVersion, nvmlDeviceGetInforomImageVersion, nvmlDeviceGetInforomVersion, nvmlDeviceGetGspFirmwareVersion", "amdgpu vbios_version, fw_version/*_fw_version", "FPGAs: attributes of the board controller"},
 		Level:  except("component", append([]string{"inforom_oem", "inforom_ecc", "inforom_power"}, amdComponents...)...),
 	})
+	// No rule or board reads it; it is queried by whoever replaces a board: its chassis, slot and tray.
 	PlatformInfo = define(Metric{
 		Name:   "accel_device_platform_info",
 		Help:   "Place of a device in its rack; value 1. A label is empty where the driver does not know it.",
@@ -221,6 +222,7 @@ var (
 		Kind: Gauge,
 		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2; from nvmlDeviceGetMemoryInfo, which counts the reserved part as used, where v2 is missing", "amdgpu mem_info_vram_used", "XRT memstat_raw, without host memory", "DCGM field 252 (MiB), where NVML is not read"},
 	})
+	// Read by dcgm-exporter's page only.
 	MemoryFree = define(Metric{
 		Name: "accel_memory_free_bytes",
 		Help: "Device memory that can still be allocated.",
@@ -280,6 +282,7 @@ var (
 		Range: watts,
 		From:  []string{"NVML field 186, else nvmlDeviceGetPowerUsage (mW)", "amdgpu gpu_metrics curr_socket_power (W), else hwmon power1_input; where the card reports only an average, that", "FPGAs: hwmon power1_input (µW; mW on N6000 boards), XRT xmc_power_ins, else xmc_power (µW), else hwmon power1_input; D5005 and N5010: sum of the two 12 V supplies", "DCGM field 1130 (cpu); 157, else 155, where NVML is not read"},
 	})
+	// No rule or board reads it; it is queried by whoever plans the power of a rack: a module, and its memory.
 	PowerScope = define(Metric{
 		Name:   "accel_power_scope_watts",
 		Help:   "Power drawn by more or less than the device: by the module that it is on, with its CPUs and other GPUs, or by its memory. They contain or are part of accel_power_watts: do not add them up.",

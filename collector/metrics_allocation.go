@@ -203,6 +203,7 @@ var (
 		Values: []string{"state: starting, absent (no kubelet on this machine), fresh, unconfirmed (pods may be missing), stale (the kubelet does not answer), unreachable (it does not answer and no earlier list is valid)"},
 		From:   []string{"exporter"},
 	})
+	// No rule or board reads it; it is queried when allocations look old.
 	PodmapAge = define(Metric{
 		Name:  "accel_podmap_age_seconds",
 		Help:  "Time since the kubelet last returned a list. Absent before the first list.",
@@ -228,6 +229,7 @@ var (
 		Values: []string{"kind: listed (exported), kept (no longer listed and not contradicted), contested (several pods on one unshared device), superseded (listed although another pod got the device later), unresolved (the device is not found), unresolved_accelerator (of these, allocations of a resource that is an accelerator by its name), omitted (beyond the limit of pods per device)"},
 		From:   []string{"kubelet PodResources List"},
 	})
+	// No rule or board reads it; it is queried when an allocation ended without the pod having ended.
 	PodmapReleased = define(Metric{
 		Name:   "accel_podmap_released_total",
 		Help:   "Allocations that ended, by reason.",
@@ -292,6 +294,7 @@ var (
 		Labels: []string{"namespace", "pod", "label", "value"},
 		From:   []string{"Kubernetes API pods: metadata.labels"},
 	})
+	// No rule or board reads it; it is queried when labels of pods are missing.
 	PodmetaState = define(Metric{
 		Name:   "accel_podmeta_state",
 		Help:   "State of the objects from the API server: 1 for the current state, 0 for the others.",
@@ -302,6 +305,7 @@ var (
 		Values: []string{"objects: pods, slices (of DRA drivers), claims (of DRA)", "state: starting, fresh, stale (the server does not answer), denied, absent (it has no such objects), unreachable (it does not answer and no earlier objects are valid)"},
 		From:   []string{"exporter"},
 	})
+	// No rule or board reads it; it is queried when labels of pods look old.
 	PodmetaAge = define(Metric{
 		Name:   "accel_podmeta_age_seconds",
 		Help:   "Time since the last message of the API server, including messages that report no change. About a minute is normal. Absent before the first message.",

@@ -12,6 +12,7 @@ var (
 		From:   []string{"NVML nvmlEventSetWait_v2, event type 0x8; 999 is the driver's mark for an unknown Xid", "kernel log, NVRM: Xid", "DCGM field 230"},
 		Level:  inForce,
 	})
+	// No rule or board reads it; it is queried to see which witness reported an Xid.
 	XidReports = define(Metric{
 		Name:   "accel_gpu_xid_reports_total",
 		Help:   "Xid events of a GPU as reported by each source, by number. An event that two sources report is in both; one that NVML did not deliver is only in the kernel log's.",
@@ -261,6 +262,7 @@ var (
 		From:   []string{"NVML fields 163, 161, 162, else nvmlDeviceGetNvLinkErrorCounter; fields 206 to 215, 219, 221", "DCGM fields 782 to 788 of a switch"},
 		Level:  onAttention,
 	})
+	// No rule or board reads it; it is queried to compare boards of one pool.
 	NVLinkInfo = define(Metric{
 		Name:   "accel_gpu_nvlink_info",
 		Help:   "Version of the NVLinks of a GPU; value 1.",

@@ -25,6 +25,7 @@ var (
 		Values: NVLinkErrors.Values,
 		From:   []string{"exporter: increases of accel_nvlink_errors_total"},
 	})
+	// No rule or board reads it; it is queried for the traffic of a board where the links are not on the page.
 	GPUNVLinkTransmit = define(Metric{
 		Name: "accel_gpu_nvlink_transmit_bytes_total",
 		Help: "Payload bytes sent over all NVLinks of a GPU since the exporter first saw it.",
