@@ -49,7 +49,7 @@ var powers = map[string]string{
 	"bottlerocket":        asRoot + "; seLinuxOptions",
 	"closed":              asRoot,
 	"everything":          "allowPrivilegeEscalation != false; host namespaces; privileged; " + asRoot + "; unrestricted capabilities",
-	"fpga":                asRoot + "; unrestricted capabilities",
+	"fpga":                asRoot,
 	"gke":                 privileged,
 	"gpu-operator":        asRoot,
 	"kernel-log":          privileged,
