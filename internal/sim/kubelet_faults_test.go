@@ -3,8 +3,6 @@ package sim
 import (
 	"context"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -88,19 +86,5 @@ func TestKubeletWithoutAPIServer(t *testing.T) {
 		n.after("kubelet-restart", static)
 		n.after("kubelet-restart --pods=5", static)
 		n.after(end, has("training/llm-0"))
-	}
-}
-
-func TestServeKubeletRefuses(t *testing.T) {
-	state, _ := installed(t, "a100")
-	if _, err := ServeKubelet(t.Context(), state); err == nil || !strings.Contains(err.Error(), "no kubelet") {
-		t.Errorf("outside Kubernetes: %v", err)
-	}
-	long := filepath.Join(t.TempDir(), strings.Repeat("x", 100), "state")
-	if _, err := ServeKubelet(t.Context(), long); err == nil || !strings.Contains(err.Error(), "a socket's path has at most 103 bytes") {
-		t.Errorf("a long path: %v", err)
-	}
-	if _, err := ServeKubelet(t.Context(), filepath.Join(t.TempDir(), "state")); err == nil || !strings.Contains(err.Error(), "no simulation is set up") {
-		t.Errorf("nothing there: %v", err)
 	}
 }

@@ -174,32 +174,18 @@ func (r *Report) Print(w io.Writer) error {
 	fmt.Fprintf(t, "false\t%d\n", wrong)
 	fmt.Fprintf(t, "pages\t%d, of which %d doubled; the incidents deserve %d\n", r.pages(), doubled, r.deserved())
 	fmt.Fprintf(t, "tickets\t%d\n", tickets)
-	fmt.Fprintf(t, "time to page, verdicts that do not wait\t%s\n", Spread(atOnce))
-	fmt.Fprintf(t, "time to page, the others, played\t%s; 1s stands for %s\n", Spread(waited), time.Duration(r.Factor)*time.Second)
+	fmt.Fprintf(t, "time to page, verdicts that do not wait\t%s\n", spread(atOnce))
+	fmt.Fprintf(t, "time to page, the others, played\t%s; 1s stands for %s\n", spread(waited), time.Duration(r.Factor)*time.Second)
 	return t.Flush()
 }
 
-// Distribution is how a set of times is distributed.
-type Distribution struct {
-	N                          int
-	Min, Median, P90, P99, Max time.Duration
-}
-
-// Spread returns the distribution of times, each figure one of them.
-func Spread(times []time.Duration) Distribution {
+// spread returns the distribution of times in one line.
+func spread(times []time.Duration) string {
 	if len(times) == 0 {
-		return Distribution{}
-	}
-	sorted := slices.Sorted(slices.Values(times))
-	// The smallest that at least p in a hundred do not exceed.
-	at := func(p int) time.Duration { return sorted[max((p*len(sorted)+99)/100, 1)-1] }
-	return Distribution{len(sorted), sorted[0], at(50), at(90), at(99), sorted[len(sorted)-1]}
-}
-
-// String is the distribution in one line.
-func (d Distribution) String() string {
-	if d.N == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("min %s, median %s, p90 %s, p99 %s, max %s of %d", round(d.Min), round(d.Median), round(d.P90), round(d.P99), round(d.Max), d.N)
+	slices.Sort(times)
+	// The smallest that at least p in a hundred do not exceed.
+	at := func(p int) time.Duration { return round(times[max((p*len(times)+99)/100, 1)-1]) }
+	return fmt.Sprintf("min %s, median %s, p90 %s, p99 %s, max %s of %d", at(0), at(50), at(90), at(99), at(100), len(times))
 }
