@@ -105,10 +105,10 @@ func TestSlim(t *testing.T) {
 	kept := slimmed.(*corev1.Node)
 	n := plain(kept)
 	if n.Name != "n1" || n.UID != "u" || n.Version != "5" || n.Labels["pool"] != "a" || len(n.Annotations) != 1 || len(n.Taints) != 1 ||
-		!n.Unschedulable || n.Condition.Status != "False" || n.Condition.Reason != "Lost" {
+		!n.Unschedulable || n.NotReady || n.Condition.Status != "False" || n.Condition.Reason != "Lost" {
 		t.Errorf("%+v", n)
 	}
-	if len(kept.ManagedFields) != 0 || len(kept.Status.Conditions) != 1 || len(kept.Status.Images) != 0 {
+	if len(kept.ManagedFields) != 0 || len(kept.Status.Conditions) != 2 || len(kept.Status.Images) != 0 {
 		t.Errorf("%+v", kept)
 	}
 }
