@@ -193,7 +193,8 @@ func wasteNow() []panel {
 			about: "Allocations that are used, underused and idle now; the last two are listed below. " + underusedMeans(),
 			queries: []query{
 				{`count(` + of("accel_allocation_idle_seconds", inPods) + `) - ` + idle + ` - ` + under, "used"},
-				{under, "underused"}, {idle, "idle"},
+				{under, "underused"},
+				{idle, "idle"},
 			},
 		},
 		panel{

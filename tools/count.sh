@@ -6,8 +6,8 @@ set -euo pipefail
 cd "$(git rev-parse --show-toplevel)"
 ref=${1:-HEAD}
 
-simulators='^(internal/(sim|simtest|faketree)|cmd/accel-sim|fixtures|dashboards)/'
-tests='_test[.]go$|^(test|[.]ci)/|^internal/(incidents|stack|demo|golden|repocheck|trace/otlptest)/|^collector/dcgm/dcgmlive/'
+simulators='^(internal/sim|cmd/accel-sim|fixtures|dashboards)/'
+tests='_test[.]go$|^(test|[.]ci)/|^internal/(repocheck|trace/otlptest|sim/golden|sim/simtest)/'
 generated='^(docs/(metrics|licenses)[.]md|deploy/config[.]schema[.]json)$'
 # The dashboards are generated as long as the Go code that writes them is there.
 git ls-files --error-unmatch dashboards/main.go >/dev/null 2>&1 && generated="$generated|^dashboards/.*[.]json\$"

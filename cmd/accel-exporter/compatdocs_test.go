@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/accel-exporter/accel-exporter/internal/golden"
+	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 )
 
 // TestGoldenMigrationFlags compares the table of dcgm-exporter's flags in the

@@ -9,8 +9,8 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/model"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict"
-	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 )
 
 // duration is the value of a flag; it may be in days.

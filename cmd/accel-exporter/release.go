@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 )
 
 // A release closes every handle to a source's hardware, so that its driver can

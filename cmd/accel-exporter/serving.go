@@ -27,9 +27,9 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 	webflag "github.com/prometheus/exporter-toolkit/web/kingpinflag"
 
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/internal/status"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 // webFlags is the command line of the web server.

@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/accel-exporter/accel-exporter/internal/golden"
+	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 	"github.com/accel-exporter/accel-exporter/internal/status"
 )
 

@@ -16,8 +16,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/accel-exporter/accel-exporter/cmd/accel-remediator/kube"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 const defaultAddress = ":19401"

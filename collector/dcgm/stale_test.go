@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/golden"
+	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 )
 
 // gpuRecord is a temperature that the host engine read at a time.

@@ -11,8 +11,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/fpga"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
-	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/golden"
+	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 )
 
 // The traps of the files of XRT, AMI and AWS, by their numbers in the list of

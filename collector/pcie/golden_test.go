@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector/pcie"
-	"github.com/accel-exporter/accel-exporter/internal/golden"
+	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 )
 
 var trees = []string{

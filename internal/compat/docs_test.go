@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
-	"github.com/accel-exporter/accel-exporter/internal/golden"
+	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 )
 
 const migration = "../../docs/migrating-from-dcgm-exporter.md"

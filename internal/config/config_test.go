@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/internal/config"
-	"github.com/accel-exporter/accel-exporter/internal/golden"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
+	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 )
 
 // TestBroken reads one file per mistake. Each golden file is what a person

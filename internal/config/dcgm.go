@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
-	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 )
 
 // DCGM is the source that reads a host engine of DCGM. It takes

@@ -1,6 +1,6 @@
 package config
 
-import "github.com/accel-exporter/accel-exporter/internal/strict"
+import "github.com/accel-exporter/accel-exporter/internal/config/strict"
 
 // Parse reads the content of a file; name stands for the file in errors,
 // which are of type strict.Mistakes.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 )
 
 // Families selects metric families by a name or by a regular expression

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 )
 
 // Policy maps alerts to actions, with limits.

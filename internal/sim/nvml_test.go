@@ -14,8 +14,8 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
-	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/sim"
+	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 

@@ -15,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 	"github.com/accel-exporter/accel-exporter/internal/trace"
 	"github.com/accel-exporter/accel-exporter/internal/trace/otlptest"
 	"github.com/accel-exporter/accel-exporter/podmap"

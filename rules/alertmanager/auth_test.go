@@ -21,7 +21,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	memory "github.com/accel-exporter/accel-exporter/internal/golden"
+	memory "github.com/accel-exporter/accel-exporter/internal/sim/golden"
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 )
 

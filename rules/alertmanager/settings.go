@@ -10,7 +10,7 @@ import (
 )
 
 // Settings are the section alertmanager of the configuration file, as package
-// internal/strict decodes it. They can change while a Notifier runs.
+// internal/config/strict decodes it. They can change while a Notifier runs.
 type Settings struct {
 	// HTTP are the settings of endpoints without their own.
 	HTTP HTTP `yaml:"http"`

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 )
 

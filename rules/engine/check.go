@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 )
 
 // checkTemplate returns the first mistake in a template of the alert.

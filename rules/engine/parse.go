@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict"
-	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 )
 
 // maxText bounds an expression and a template, in bytes.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 	"github.com/accel-exporter/accel-exporter/internal/sim"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
-	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
 // Incident is one file of the corpus. Times are those of the play, counted

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 )
 
 // FuzzParse checks that any input is either accepted, with DCGM fields of a type

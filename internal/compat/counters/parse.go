@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
-	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 )
 
 // Bounds of a counters file. A field occurs once, which bounds the rows.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accel-exporter/accel-exporter/internal/golden"
+	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 )
 
 func TestCountersFile(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 )
 
 // Settings are what may change while a Judge runs: the section allocation of
-// the configuration file, as package internal/strict decodes it.
+// the configuration file, as package internal/config/strict decodes it.
 type Settings struct {
 	// Idle has the thresholds below which a device is idle.
 	Idle Idle `yaml:"idle"`

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 // TestSettings: the configuration in docs/allocation.md has every key. What it shows of

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
+	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 )
 
 // node returns a Snapshot with several kinds of devices.

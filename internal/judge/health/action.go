@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 )
 
 // Severity is the state that a single fact gives a device.

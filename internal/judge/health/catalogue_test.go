@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 // judged returns the verdict on a device after its state has lasted for an hour.

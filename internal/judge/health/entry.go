@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 )
 
 // Entry is the catalogue entry of one event: an Xid, an SXid or another kind. In

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
-	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 )
 
 // file is the format of a catalogue file.

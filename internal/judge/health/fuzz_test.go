@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 // dice reads choices from fuzz data. At the end of the data, every choice is 0.

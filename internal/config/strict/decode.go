@@ -25,7 +25,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 )
 
 // Limits per file: of the reported mistakes, and of the visited values, which

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 )
 
 func write(t *testing.T, path, content string) {
