@@ -121,7 +121,6 @@ var (
 		{"throttled", "throttled", yellow},
 	}
 	upStates = []state{{"1", "up", green}, {"0", "down", red}}
-	yesBad   = []state{{"0", "no", green}, {"1", "yes", red}}
 )
 
 func mappings(states []state) []dashboard.ValueMapping {

@@ -7,7 +7,7 @@ cd "$(git rev-parse --show-toplevel)"
 ref=${1:-HEAD}
 
 simulators='^(internal/sim|cmd/accel-sim|fixtures|dashboards)/'
-tests='_test[.]go$|^(test|[.]ci)/|^internal/(repocheck|trace/otlptest|sim/golden|sim/simtest)/'
+tests='_test[.]go$|^(test|[.]ci)/|^internal/(repocheck|trace/otlptest|sim/golden|sim/simtest)/|^collector/dcgm/dcgmlive/'
 generated='^(docs/(metrics|licenses)[.]md|deploy/config[.]schema[.]json)$'
 # The dashboards are generated as long as the Go code that writes them is there.
 git ls-files --error-unmatch dashboards/main.go >/dev/null 2>&1 && generated="$generated|^dashboards/.*[.]json\$"

@@ -18,7 +18,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 	"github.com/accel-exporter/accel-exporter/internal/trace"
-	"github.com/accel-exporter/accel-exporter/internal/trace/otlptest"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
@@ -194,15 +193,4 @@ func endpoint(t *testing.T, scheme string, l net.Listener) trace.Endpoint {
 		t.Fatal(err)
 	}
 	return e
-}
-
-// named returns the spans with a name.
-func named(spans []otlptest.Span, name string) []otlptest.Span {
-	var out []otlptest.Span
-	for _, s := range spans {
-		if s.Name == name {
-			out = append(out, s)
-		}
-	}
-	return out
 }

@@ -125,7 +125,7 @@ func checkTrace(t *testing.T, spans []otlptest.Span) {
 		"accel.health.state": "failed", "accel.health.action": "reset",
 	}
 	for _, s := range spans {
-		want := map[string]string{}
+		var want map[string]string
 		switch {
 		case s.Name == "accel.allocation":
 			want = map[string]string{"accel.allocation.devices": "GPU-1,GPU-2", "accel.allocation.device_count": "2", "accel.allocation.start_observed": "true"}

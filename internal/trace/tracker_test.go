@@ -64,7 +64,7 @@ func (r *tracks) want(want ...string) {
 func attr(s trace.Span, key string) string {
 	for _, a := range s.Attrs {
 		if string(a.Key) == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""
