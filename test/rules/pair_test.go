@@ -92,13 +92,6 @@ func (p *pair) parse(text string) *engine.Set {
 	return set
 }
 
-// apply gives both other rules.
-func (p *pair) apply(text string) {
-	p.o.rules = text
-	p.ours.Apply(p.parse(text))
-	p.theirs.apply(text)
-}
-
 // read is engine.Options.Read.
 func (p *pair) read(page *exposition.Page) (bool, error) {
 	page.Families = p.page

@@ -109,7 +109,7 @@ func newPrometheus(t testing.TB, o options) *prometheus {
 	return p
 }
 
-// apply replaces the rules.
+// apply loads the rules.
 func (p *prometheus) apply(text string) {
 	var errs []error
 	if p.rules = checked[text]; p.rules == nil {
@@ -120,18 +120,10 @@ func (p *prometheus) apply(text string) {
 	if err := errors.Join(append(errs, more...)...); err != nil {
 		p.t.Fatalf("Prometheus refuses the rules: %v\n%s", err, text)
 	}
-	before := p.groups
-	p.groups = nil
 	for _, g := range p.rules.Groups {
 		s := &scheduled{Group: groups[upstream.GroupKey(file, g.Name)]}
 		for _, r := range s.AlertingRules() {
 			r.SetRestored(true) // it has begun with nothing to restore
-		}
-		for _, old := range before {
-			if old.Name() == s.Name() {
-				s.CopyState(old.Group)
-				s.first, s.last = old.first, old.last
-			}
 		}
 		p.groups = append(p.groups, s)
 	}
