@@ -7,7 +7,7 @@ GOBUILD  := go build -trimpath -ldflags "-s -w -X $(INFO).Version=$(VERSION) -X 
 BUILD_REMEDIATOR := cd cmd/accel-remediator && CGO_ENABLED=0 $(GOBUILD)
 BIN      ?= bin/accel-exporter
 TOOL     := go tool -modfile=tools/go.mod
-GO_DIRS  := cmd collector $(wildcard dashboards) internal podmap rules test tools
+GO_DIRS  := cmd collector internal podmap rules test tools
 
 # Programs of other projects are built once; the version is in the name, so a file that
 # exists is current.
@@ -96,7 +96,7 @@ bench-compare: sim ## compare the benchmarks with those of REF=main
 
 generate: ## docs/metrics.md, docs/licenses.md, the schema of the configuration, dashboards; CHECK=-check fails if one is not current
 	go run ./internal/gen/docs $(CHECK)
-	go -C dashboards run . $(CHECK)
+	go -C tools run ./dashboards $(CHECK)
 	$(LICENSES) $(CHECK) ..
 
 check: vet build-nocgo test ## the checks and tests without other programs
@@ -108,7 +108,7 @@ VET = go vet ./... && GOGC=400 $(CURDIR)/.cache/staticcheck ./...
 vet: ## go vet and staticcheck, in each module
 	@go build -modfile=tools/go.mod -o .cache/staticcheck honnef.co/go/tools/cmd/staticcheck
 	$(VET)
-	for module in $(wildcard dashboards/go.mod) test tools; do (cd $${module%/go.mod} && $(VET)) || exit 1; done
+	for module in test tools; do (cd $$module && $(VET)) || exit 1; done
 	cd cmd/accel-remediator && export CGO_ENABLED=0 && $(VET)
 
 fmt: ## format the Go code

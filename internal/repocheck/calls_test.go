@@ -12,7 +12,7 @@ var ofTheProcess = regexp.MustCompile(`\bos\.(Exit|Getenv|LookupEnv|Environ|Sete
 
 // commands are the programs of the repository outside cmd, and harnesses that set the
 // environment of the programs they start.
-var commands = []string{"dashboards", "internal/gen/...", "internal/sim", "internal/sim/simtest", "test/...", "tools/..."}
+var commands = []string{"internal/gen/...", "internal/sim", "internal/sim/simtest", "test/...", "tools/..."}
 
 // TestProcessBelongsToCmd: a package that reads the environment or ends the process can
 // be neither tested nor reused.

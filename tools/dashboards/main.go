@@ -1,5 +1,5 @@
-// Command dashboards writes the Grafana dashboards of this directory, one JSON
-// file for each Go file that describes one.
+// Command dashboards writes the Grafana dashboards into the folder dashboards of the
+// repository, one JSON file for each Go file that describes one. It runs in tools.
 package main
 
 import (
@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 )
 
 func main() {
@@ -22,7 +23,7 @@ func main() {
 
 // write makes the file of the dashboard, or compares it with what it would be.
 func (b board) write(check bool) error {
-	path := b.uid + ".json"
+	path := filepath.Join("..", "dashboards", b.uid+".json")
 	data, err := b.json()
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
