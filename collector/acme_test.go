@@ -66,7 +66,8 @@ func (s *acmeSource) card(name string) (collector.Device, error) {
 	return d, nil
 }
 
-// acmeTree is the fixture: a card, one without a sensor and one that fails.
+// acmeTree is the fixture: a card, a card without a sensor and a card that
+// fails.
 const acmeTree = `/sys/class/acme/npu0/serial	AC0001\n
 /sys/class/acme/npu0/temperature	41500\n
 /sys/class/acme/npu1/serial	AC0002\n

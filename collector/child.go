@@ -130,7 +130,7 @@ func (c *child) dismiss(why error, patience time.Duration) bool {
 }
 
 // replace kills a process for the reason how. It reports whether the process has
-// ended: one that waits in the kernel does not.
+// ended: a process that waits in the kernel does not.
 func (c *child) replace(how string) bool {
 	c.condemn(how)
 	return c.end(0)

@@ -2,7 +2,8 @@ package collector
 
 import "time"
 
-// clockSlack is more than two clocks that nobody sets differ by.
+// clockSlack is the difference of wall and monotonic time above which the clock
+// was set.
 const clockSlack = time.Second
 
 // ClockSet returns by how much the time of day was set between two readings of

@@ -17,8 +17,8 @@ type deviceState struct {
 	recalled bool
 }
 
-// render returns the device as published: every reading while it answers, else
-// those that stay.
+// render returns the device as published: every reading while the device
+// answers, else the readings whose Kind stays.
 func (ds *deviceState) render(sourceUp bool, now time.Time) Device {
 	d := ds.device
 	d.Sampled = OnClock(d.Sampled, now)

@@ -10,13 +10,12 @@ import (
 // It only grows.
 type Distribution struct {
 	Metric *Metric
-	// Device and Parent are those of the device that a PerDevice family
-	// describes.
+	// Device and Parent identify the device that a PerDevice family describes.
 	Device, Parent string
 	// Labels are the values of Metric.Labels, in that order.
 	Labels []string
 	// Counts are the observations in each of Metric.Buckets, not cumulative,
-	// and last those above all of them.
+	// and last the observations above all buckets.
 	Counts []uint64
 	// Sum is the sum of all observations, in the unit of the metric's name.
 	Sum float64

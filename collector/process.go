@@ -268,8 +268,8 @@ func (p *Process) answered(c *worker, a roundAnswer) (Round, error) {
 }
 
 // silent reports whether the library answered for no device in time. Where every
-// device is stuck, it is more likely that the library waits for a lock of its
-// own than that all devices failed at once.
+// device is stuck, it is more likely that the library waits for its own lock
+// than that all devices failed at once.
 func silent(a roundAnswer) bool {
 	if len(a.round.Devices) == 0 {
 		return errors.Is(a.why, context.DeadlineExceeded)

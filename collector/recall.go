@@ -7,10 +7,10 @@ import (
 
 // Recall adds identities of devices that no source has reported: an earlier
 // process did, or the kubelet does. Sampled is when a device last answered, zero
-// if that is unknown. A device whose identity its source cannot read takes that
-// of the device recalled at its PCI address; one that its source does not list
-// is missing. Where a source has another device at the address, or has the
-// device, Recall changes nothing.
+// if that is unknown. A device whose identity its source cannot read takes the
+// identity of the device recalled at its PCI address; a recalled device that its
+// source does not list is missing. Where a source has another device at the
+// address, or has the device, Recall changes nothing.
 func (s *Sampler) Recall(devices ...Device) {
 	s.mu.Lock()
 	defer s.touch()

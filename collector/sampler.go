@@ -183,9 +183,9 @@ func (s *Sampler) moment() (wait time.Duration) {
 	return wait
 }
 
-// Run samples until ctx is done and then closes the sources, except those whose
-// Sample does not return within closeGrace. It returns the error of the first
-// source that could not be closed, never that of ctx.
+// Run samples until ctx is done and then closes the sources, except sources
+// whose Sample does not return within closeGrace. It returns the error of the
+// first source that could not be closed, never that of ctx.
 func (s *Sampler) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, st := range s.sources {

@@ -72,8 +72,8 @@ func (st *sourceState) returned(now time.Time, o outcome, set *Settings) {
 	if o.err != nil {
 		st.status.Err = clipText(o.err.Error())
 	}
-	// A source that could read nothing has failed. One that read a part, or
-	// found that there is no device, has not.
+	// A source that could read nothing has failed. A source that read a part,
+	// or found that there is no device, has not.
 	if o.err != nil && len(o.round.Devices) == 0 {
 		st.fail(reason(o.err), failed)
 		return
@@ -185,8 +185,9 @@ func (st *sourceState) recognise(devices []Device) {
 
 // absent updates a device that the round does not list, and reports whether to
 // keep it. A partition whose parent answers was removed by a reconfiguration, a
-// device whose slot has another was replaced, and one that never answered, now or
-// to an earlier process, had no identity. Other devices are missing.
+// device whose slot has another device was replaced, and a device that never
+// answered, this process or an earlier one, had no identity. Other devices are
+// missing.
 func (st *sourceState) absent(ds *deviceState, slots map[string]bool, now time.Time, forget time.Duration) bool {
 	d := &ds.device
 	if d.Parent == "" && (slots[d.PCI] || d.Passing || d.Class != "" && d.Sampled.IsZero() && !ds.recalled) {

@@ -7,7 +7,7 @@ import (
 )
 
 // fromDCGM is a GPU that a second source reports: families that only DCGM has, and
-// one that NVML has too.
+// a family that NVML has too.
 func fromDCGM(id string) Device {
 	d := Device{ID: id, Class: GPU, Vendor: "nvidia", Sampled: time.Now(), KubeIDs: []string{id}}
 	d.Set(PowerWatts, 55)

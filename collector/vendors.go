@@ -27,7 +27,8 @@ type Vendor struct {
 	Drivers []string
 	// ErrorClasses are the PCI classes, by vendor id, whose errors in the kernel
 	// log are reported whatever driver is bound: prefixes of the attribute
-	// class. Without an entry, those of processing accelerators (0x12) are.
+	// class. Without an entry, errors of processing accelerators (0x12) are
+	// reported.
 	ErrorClasses map[uint32][]string
 	// Domains are the DNS labels that name the vendor in extended resources
 	// and DRA drivers: nvidia in nvidia.com/gpu and gpu.nvidia.com. Empty: no
@@ -172,7 +173,7 @@ func IsAcceleratorDriver(name string) bool {
 	return slices.ContainsFunc(vendors, func(v Vendor) bool { return slices.Contains(v.Drivers, name) })
 }
 
-// ReportsPCIErrors reports whether PCIe errors of a function are those of an
+// ReportsPCIErrors reports whether PCIe errors of a function are errors of an
 // accelerator. class is the attribute class: 0x030200.
 func ReportsPCIErrors(vendor uint32, class string) bool {
 	for i := range vendors {

@@ -54,8 +54,8 @@ func listed(m **Metric) error {
 }
 
 // columns are readings as parallel lists, which gob encodes several times as
-// fast as a list of structs. Where Same is set the metrics and labels are
-// those of the round before, and only the values are sent.
+// fast as a list of structs. Where Same is set the metrics and labels are the
+// same as in the previous round, and only the values are sent.
 type columns struct {
 	Same    bool
 	Metrics []int    // Metric.Index

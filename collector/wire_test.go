@@ -336,8 +336,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// FuzzMessages: any input causes no panic and bounded allocations. Each accepted
-// round is one that a worker can send.
+// FuzzMessages: any input causes no panic and bounded allocations. A worker can
+// send each accepted round.
 func FuzzMessages(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := range 6 {

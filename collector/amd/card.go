@@ -98,8 +98,8 @@ func (c *card) restsSoon(now time.Time) bool {
 	return known && busy < 5 && err == nil && delay > 0 && now.Sub(c.at) < 3*time.Duration(delay)*time.Millisecond
 }
 
-// every reads an attribute at most once in interval. An absent attribute, and one that
-// this GPU does not support, is no error.
+// every reads an attribute at most once in interval. An absent attribute, and an
+// attribute that this GPU does not support, is no error.
 func (l *look) every(interval time.Duration, name string) (string, bool) {
 	k, known := l.kept[name]
 	if !known || l.now.Sub(k.at) >= interval && interval != never {

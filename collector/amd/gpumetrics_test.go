@@ -136,8 +136,8 @@ func TestSelfDescribed(t *testing.T) {
 	}
 }
 
-// FuzzDecode: any bytes give an error or a table; one of a version with fixed
-// offsets has the values of the other layout.
+// FuzzDecode: any bytes give an error or a table; a table of a version with
+// fixed offsets has the values of the other layout.
 func FuzzDecode(f *testing.F) {
 	for _, version := range gpumetrics.Versions() {
 		b, err := gpumetrics.Build(version + " average_gfx_activity=7 current_uclk=900")

@@ -33,8 +33,8 @@ type engine struct {
 	taken    map[place]bool // values of this round
 	profiler profiler
 	health   health
-	// asked are the configured fields, unknown those of them that no device
-	// has.
+	// asked are the configured fields, unknown the configured fields that no
+	// device has.
 	asked   map[uint16]*asked
 	unknown []skip
 	skipped map[skip]int // devices

@@ -26,7 +26,7 @@ type asked struct {
 	labels map[string][]string
 }
 
-// ask looks up fields. Those that cannot be read are returned as skipped.
+// ask looks up fields. Fields that cannot be read are returned as skipped.
 func ask(ids []uint16) (fields map[uint16]*asked, skipped []skip) {
 	fields = map[uint16]*asked{}
 	for _, id := range ids {

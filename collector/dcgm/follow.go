@@ -158,9 +158,9 @@ func (d *device) setIdentity(x entity, facts map[place]string, numbers map[place
 
 // placeSlices makes devices of MIG instances. DCGM does not have their UUIDs:
 // an instance with a single compute instance is named by its place, by which
-// NVML's MIG device is found; one that several compute instances share belongs
-// to none of them. Only their Info has the GPU's address, so that they are not
-// merged with the GPU.
+// NVML's MIG device is found; an instance that several compute instances share
+// belongs to none of them. Only their Info has the GPU's address, so that they
+// are not merged with the GPU.
 func (e *engine) placeSlices() {
 	profiles := e.profiles()
 	for _, s := range e.there.slices {
@@ -263,7 +263,7 @@ func (e *engine) watchRows() code {
 	return ok
 }
 
-// switchLinks are the links of switches. NVML reads those of GPUs.
+// switchLinks are the links of switches. NVML reads the links of GPUs.
 func (e *engine) switchLinks() []entity {
 	return slices.DeleteFunc(slices.Clone(e.there.links), func(x entity) bool { return x.owner().group != switches })
 }

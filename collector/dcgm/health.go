@@ -30,8 +30,8 @@ var healthWatches = []struct {
 	{dcgm.DCGM_HEALTH_WATCH_NVSWITCH_FATAL, "nvswitch_fatal", switches},
 }
 
-// allWatches is the worst of all systems and of the incidents that DCGM files
-// under none of their own, as it does some Xids.
+// allWatches is the worst of all systems and of incidents that DCGM assigns to
+// no system, such as some Xids.
 const allWatches = "all"
 
 // healthStates are the values of the label state with DCGM's numbers, the worst

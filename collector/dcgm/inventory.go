@@ -126,9 +126,9 @@ func (e *engine) hierarchy() []slice {
 	return out
 }
 
-// ports lists the NVLinks of switches, and those of GPUs where a field of them
-// is configured. Where the host engine has another version of the list, each
-// possible link of a switch is tried.
+// ports lists the NVLinks of switches, and the NVLinks of GPUs where a field of
+// theirs is configured. Where the host engine has another version of the list,
+// each possible link of a switch is tried.
 func (e *engine) ports(switchList []entity) []entity {
 	var out []entity
 	c := functionNotFound

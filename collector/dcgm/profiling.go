@@ -173,7 +173,7 @@ func (p *profiler) stop(e *engine) {
 	p.watches = nil
 }
 
-// read adds the counters to the round, and restarts those that have stopped.
+// read adds the counters to the round, and restarts stopped counters.
 func (p *profiler) read(e *engine, now time.Time) code {
 	if !p.retry.IsZero() && !now.Before(p.retry) {
 		p.stop(e)

@@ -98,8 +98,9 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// Without NVML, the power is that of now, and the mean has a family of its own.
-// A host engine without the former has one value, which is the power.
+// Without NVML, the power is the present power, and the mean has a separate
+// family. A host engine without the present power has one value, which is the
+// power.
 func TestPowerAlone(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -193,7 +194,7 @@ func TestFields(t *testing.T) {
 	})
 }
 
-// Switches and their links, and Grace CPUs, are devices of their own.
+// Switches and their links, and Grace CPUs, are separate devices.
 func TestSwitches(t *testing.T) {
 	inChild(t, setting{scenario: "hgx-nvswitch"}, func(s *sampling) {
 		s.open(Options{})
@@ -230,7 +231,7 @@ func TestSwitches(t *testing.T) {
 
 func TestGrace(t *testing.T) {
 	inChild(t, setting{scenario: "grace"}, func(s *sampling) {
-		s.open(Options{Fields: []uint16{1120, 1110}}) // 1110 has a family of its own too
+		s.open(Options{Fields: []uint16{1120, 1110}}) // 1110 also has its own family
 		r := s.Until("CPUs", func(r collector.Round, _ error) bool {
 			list := class(r, collector.CPU)
 			if len(list) == 0 {

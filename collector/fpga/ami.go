@@ -9,7 +9,7 @@ import (
 )
 
 // ami is the family of the Versal cards with AMD's management interface: the
-// Alveo V80. The files are those of ami_sysfs.c and ami_hwmon.c of the AVED
+// Alveo V80. The files are defined in ami_sysfs.c and ami_hwmon.c of the AVED
 // project.
 //
 // No sensor is read. When an *_input file is read, the driver compares the

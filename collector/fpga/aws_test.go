@@ -53,7 +53,7 @@ func TestAWSLoad(t *testing.T) {
 	})
 }
 
-// TestAWSF1Cleared: on F1 a slot without an image has an id of its own.
+// TestAWSF1Cleared: on F1 a slot without an image has the PCI device id 0x1042.
 func TestAWSF1Cleared(t *testing.T) {
 	tree := load(t, "aws-f2")
 	tree.Set(f2Management+"/device", "0x1041\n")

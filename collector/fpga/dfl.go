@@ -162,8 +162,8 @@ func dflFunctions(fs *tree, p place, all []string) []string {
 // maxFunctions bounds the other functions of a card.
 const maxFunctions = 256
 
-// namesUnder returns the paths of the entries of dir, none where it cannot be
-// listed.
+// namesUnder returns the paths of the entries of dir, no path where dir cannot
+// be listed.
 func namesUnder(fs *tree, dir string) []string {
 	names, err := fs.Names(dir)
 	if err != nil {

@@ -44,7 +44,7 @@ type infoFile struct {
 	file   string
 	every  time.Duration
 	metric *collector.Metric
-	labels []string // those before the text
+	labels []string // label values before the text
 }
 
 // dflFeatures and dflController are the files with a text of a private feature

@@ -124,7 +124,8 @@ func isAFU(text string) bool {
 	return len(text) == 32 && sysfs.Hex(strings.ToLower(text))
 }
 
-// throttleStates are the values of the label state by those of power_state.
+// throttleNames are the values of the label state, throttleStates maps
+// power_state to the label.
 var (
 	throttleNames  = []string{"normal", "ap1", "ap2", "ap6", "other"}
 	throttleStates = map[uint64]string{0: "normal", 1: "ap1", 2: "ap2", 6: "ap6"}

@@ -260,5 +260,5 @@ func (r *reading) readLimits(interval time.Duration, s *sensor, measured float64
 
 // bogus reports whether a temperature limit is none: board controllers return
 // 17.5 degrees for an empty cage. A part that idles above 50 degrees is common,
-// one that must stay below 50 does not exist.
+// a part that must stay below 50 does not exist.
 func bogus(limit, measured float64) bool { return limit < 50 && measured > limit }

@@ -133,8 +133,8 @@ type place struct {
 	dir string
 	// functions are other PCI functions of the card, in order.
 	functions []string
-	// claims are other directories of the card, those of its other functions.
-	// No other family takes them for cards.
+	// claims are the directories of the card's other functions. No other family
+	// takes them for cards.
 	claims []string
 	// kubeIDs are further names by which device plugins know the card, found
 	// without opening a file: a card that hangs in its first read has them too.

@@ -89,8 +89,8 @@ type errorBit struct {
 // maxLatches bounds the bits of one register.
 const maxLatches = 64
 
-// latch sets the errors that are set in a register now, and those that have been
-// set before. Names beyond maxLatches are dropped.
+// latch reports the errors that are set in a register now, and errors that were
+// set in an earlier read. Names beyond maxLatches are dropped.
 func (m *memory) latch(r *reading, register string, set []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -40,7 +40,7 @@ type region struct {
 	credited bool
 }
 
-// reconfiguration is one that has ended and has not been counted yet.
+// reconfiguration has ended and is not counted yet.
 type reconfiguration struct {
 	began, ended time.Time
 	outcome      int

@@ -15,14 +15,14 @@ type slot struct {
 	env    *env
 	family *family
 	card   card
-	// pci identifies the card among those that were at its address, on the
+	// pci identifies the card among the cards that were at its address, on the
 	// card's goroutine.
 	pci pciIdentity
 	// swapped: the slot reads another card than the one it was opened for.
 	swapped bool
 	// known is the card's identity, without readings.
 	known collector.Device
-	// kubeIDs are those of the latest listing.
+	// kubeIDs are the names of the card in the latest listing.
 	kubeIDs []string
 	// last is the device as it goes into a Round.
 	last collector.Device

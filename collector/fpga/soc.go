@@ -30,7 +30,8 @@ var soc = family{
 		},
 		below("iio:device*", "name", "in_temp*_raw", "in_temp*_scale", "in_temp*_offset", "in_temp*_label",
 			"in_voltage*_raw", "in_voltage*_scale", "in_voltage*_label"),
-		// Sensors on the board's I2C buses, and those of the firmware of Agilex.
+		// Sensors on the board's I2C buses, and sensors of the firmware of
+		// Agilex.
 		below("*-00??/hwmon/hwmon*", hwmonFiles...),
 		below("*hwmon*/hwmon/hwmon*", hwmonFiles...),
 	),
@@ -40,7 +41,7 @@ var soc = family{
 }
 
 // findManagers lists the kernel's FPGA managers by their devices. They include
-// those of cards of other families, which the Source leaves out.
+// the managers of cards of other families, which the Source leaves out.
 func findManagers(fs *tree) ([]place, error) {
 	names, err := fs.Names("class/fpga_manager")
 	if err != nil {
@@ -230,9 +231,9 @@ func (c *socCard) readHwmon(r *reading) {
 	}
 }
 
-// mine lists the devices of a class that belong to the manager: those below its
-// device and, where it is the only one, those of no PCI card. sysfs does not
-// show which manager a region of the device tree uses.
+// mine lists the devices of a class that belong to the manager: the devices
+// below its own device and, where it is the only manager, the devices of no PCI
+// card. sysfs does not show which manager a region of the device tree uses.
 func (c *socCard) mine(class string) []string {
 	names, _ := c.fs.Names(class)
 	var out []string

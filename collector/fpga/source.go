@@ -58,8 +58,8 @@ func newSource(f sysfs.FS, o Options, list []*family) *Source {
 func (*Source) Name() string { return Name }
 
 // Sample implements collector.Source. It waits half a second for a card that
-// has answered before, and until shortly before ctx's deadline for one that has
-// not.
+// has answered before, and until shortly before ctx's deadline for a card that
+// has not.
 func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	r, cancel := solo.Begin(ctx)
 	defer cancel()
@@ -96,7 +96,7 @@ func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	return round, errors.Join(errs...)
 }
 
-// follow opens new cards and abandons those that have gone.
+// follow opens new cards and abandons cards that have gone.
 func (s *Source) follow(l listing) bool {
 	s.listed, s.errs = true, l.errs
 	present := make(map[string]foundPlace, len(l.places))
@@ -165,8 +165,8 @@ func (s *Source) memory(id string) *memory {
 	return m
 }
 
-// Close ends the goroutines of all cards, except those in a read that does not
-// return.
+// Close ends the goroutines of all cards, except goroutines in a read that does
+// not return.
 func (s *Source) Close() error {
 	s.finder.Stop()
 	for id, sl := range s.slots {

@@ -196,8 +196,8 @@ func TestFirstReadStuck(t *testing.T) {
 }
 
 // TestStuckCardLeaves: a card that leaves the bus in a read, and is back at
-// its place, is another card with a goroutine of its own; how many may stay
-// behind is bounded.
+// its place, is another card with a new goroutine; the number of goroutines
+// left behind is bounded.
 func TestStuckCardLeaves(t *testing.T) {
 	const id = "0000:01:00.0"
 	benched(t, []string{id}, func(t *testing.T, b *bench, s *Source) {
@@ -273,8 +273,8 @@ func TestListingFails(t *testing.T) {
 	})
 }
 
-// TestAbsent: a machine without FPGAs is no fault; one whose FPGA has left is
-// up with none.
+// TestAbsent: a machine without FPGAs is no fault; a machine whose FPGA has
+// left is up with no device.
 func TestAbsent(t *testing.T) {
 	benched(t, nil, func(t *testing.T, b *bench, s *Source) {
 		if _, err := round(t, s); !errors.Is(err, collector.ErrAbsent) {

@@ -152,9 +152,9 @@ func TestRejectsCountOnce(t *testing.T) {
 	}
 }
 
-// TestTrap06ThresholdsThatAreNone: a limit of 0, one that a healthy part always
-// exceeds and a warning above its critical limit are left out; a part that is
-// too hot keeps its limits.
+// TestTrap06ThresholdsThatAreNone: a limit of 0, a limit that a healthy part
+// always exceeds and a warning above its critical limit are left out; a part
+// that is too hot keeps its limits.
 func TestTrap06ThresholdsThatAreNone(t *testing.T) {
 	tree := load(t, "intel-n6001-ofs")
 	d := one(t, sample(t, open(t, written(t, tree), quiet)))

@@ -11,10 +11,10 @@ import (
 // either of which may be absent: the user function, with the driver xocl, which
 // has the loaded image and its activity, and the management function, with
 // xclmgmt, which has the board. A virtual machine has only the first; sensors
-// then come through a mailbox from the host that has the other.
+// then come through a mailbox from the host that has the management function.
 //
-// The files are those of XRT's doc/toc/sysfs.rst and of the attribute tables in
-// drivers/xocl. Files whose reading has an effect are left out: error of the
+// The files are listed in XRT's doc/toc/sysfs.rst and in the attribute tables
+// in drivers/xocl. Files whose reading has an effect are left out: error of the
 // management function (clears), mig_cache_update (calls the other function),
 // cu.*/stat, stats_begin and stats_end (change statistics), cu.*/crc_buf
 // (consumes), the ecc_* of the user function (stale until requested), targets

@@ -253,9 +253,9 @@ func (a *alveo) slot(n int) *slotRegion {
 }
 
 // images sets the loaded images. xclbinuuid has a line for each slot with an
-// image, and none where nothing is loaded or the slot is busy, so an image that
-// has gone is reported as not loaded for loadPatience. A load of an image with
-// new compute units is detected when they leave; any other when the uuid
+// image, and no line where nothing is loaded or the slot is busy, so an image
+// that has gone is reported as not loaded for loadPatience. A load of an image
+// with new compute units is detected when they leave; any other when the uuid
 // changes.
 func (a *alveo) images(r *reading) (answered bool) {
 	if a.user.dir == "" {

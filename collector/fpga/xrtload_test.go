@@ -139,7 +139,7 @@ func TestImageUnloaded(t *testing.T) {
 }
 
 // TestFirstImage: a card that was empty when the exporter started counts a
-// reconfiguration when an image appears; one with an image does not.
+// reconfiguration when an image appears; a card with an image does not.
 func TestFirstImage(t *testing.T) {
 	tree := load(t, "xilinx-u250-xrt")
 	tree.Set(u250+"/xclbinuuid", "")
@@ -218,8 +218,8 @@ func TestManagementFunctionOnly(t *testing.T) {
 	wantNone(t, d, collector.PCIeTransmit)
 }
 
-// TestBoardSensors: a sensor that is not fitted reads 0 and is absent; one that
-// has had a value may read 0.
+// TestBoardSensors: a sensor that is not fitted reads 0 and is absent; a sensor
+// that has had a value may read 0.
 func TestBoardSensors(t *testing.T) {
 	const xmc = mgmt + "/xmc.m.18874368/"
 	tree := load(t, "xilinx-u250-xrt")

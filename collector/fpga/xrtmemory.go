@@ -258,7 +258,8 @@ func parseClocks(text string) (hertz []float64) {
 // without its sign.
 const notTripped = 1<<64 - 1
 
-// parseLevel parses a firewall's level: the position of the one that tripped.
+// parseLevel parses a firewall's level: the position of the firewall that
+// tripped.
 func parseLevel(text string) (tripped, ok bool) {
 	level, err := strconv.ParseUint(text, 10, 64)
 	return err == nil && level != notTripped, err == nil

@@ -252,7 +252,7 @@ func TestTrap15QueuesEndInNUL(t *testing.T) {
 }
 
 // forbidden are files whose reading has an effect, and writable files, of every
-// card here. Files with a note in their tree, and those without a read bit, are
+// card here. Files with a note in their tree, and files without a read bit, are
 // forbidden anyway.
 var forbidden = []string{
 	"/sys/devices/*/*/*/error", "/sys/devices/*/*/*/mig_cache_update", "/sys/devices/*/*/*/fdt_blob",

@@ -20,7 +20,7 @@ var outcomes = map[kernellog.Outcome]string{
 }
 
 // Every line of the captures has the expected outcome, and the events of a log are
-// those of its lines.
+// the events of its lines.
 func TestCaptures(t *testing.T) {
 	files, err := filepath.Glob(captures + "/*.*")
 	if err != nil || len(files) < 4 {

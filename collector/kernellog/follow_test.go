@@ -53,8 +53,8 @@ func (h *heard) all() []collector.Event {
 	return h.events
 }
 
-// take returns the codes since the previous call, with "past" before those of
-// the past.
+// take returns the codes since the previous call, with "past" before codes of
+// past events.
 func (h *heard) take() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -45,7 +45,7 @@ type Parser struct {
 // NewParser returns a Parser for a machine with the given version of NVIDIA's
 // driver; "" where it is unknown until the driver's banner appears in the log.
 // accelerator reports whether PCIe errors of the device at an address are
-// events; those of devices with an accelerator's driver always are.
+// events; errors of devices with an accelerator's driver always are.
 func NewParser(driver string, accelerator func(pciAddress string) bool) *Parser {
 	return &Parser{driver: generationOf(driver), accelerator: accelerator}
 }

@@ -126,8 +126,8 @@ func (r *reader) line(line []byte, offset int) {
 	}
 }
 
-// count counts a record of a stream. It is false for one that has been read
-// before.
+// count counts a record of a stream. It is false for a record that has been
+// read before.
 func (r *reader) count(seq uint64) bool {
 	if r.numbered && seq <= r.last {
 		return false

@@ -24,7 +24,8 @@ type c2c struct {
 	// count is field 170, the number of links; asked is that of the batch.
 	count, asked int
 	batch        *batch
-	// sums and answers are those of this round, by c2cFields.
+	// sums are the totals over the links in this round, answers the number of
+	// links that answered, by c2cFields.
 	sums    [len(c2cFields)]float64
 	answers [len(c2cFields)]int
 }

@@ -31,8 +31,9 @@ func client(d collector.Device, pid int) (c collector.Client, memory, compute fl
 	return c, memory, compute, measured
 }
 
-// The processes of a GPU are reported with their use; those of a MIG device at
-// the MIG device and not at its GPU; an unused GPU has an empty list.
+// The processes of a GPU are reported with their use; the processes of a MIG
+// device are reported at the MIG device and not at its GPU; an unused GPU has
+// an empty list.
 func TestClients(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
 		r := s.Until("use by process", func(r collector.Round, _ error) bool {

@@ -17,7 +17,7 @@ import (
 // uses a constant of nvml.h whose value depends on the release. The table is
 // written by go -C test run ./nvml FILE.
 func TestChangedConstants(t *testing.T) {
-	// drivers are those of the columns of the table.
+	// drivers are the versions in the columns of the table.
 	drivers := []string{"550.54.15", "575.51.03", "580.65.06", "590.48.01", "595.91.07"}
 	table, err := os.ReadFile("testdata/nvml-constants.tsv")
 	if err != nil {

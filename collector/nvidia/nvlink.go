@@ -23,7 +23,7 @@ var (
 )
 
 // linkFields are the fields of one link. GPUs up to Hopper support the first
-// three, those from Blackwell on the others.
+// three, GPUs from Blackwell on the others.
 var linkFields = []field{
 	plain(nvml.FI_DEV_NVLINK_ERROR_DL_CRC, collector.NVLinkErrors, one, "crc"),
 	plain(nvml.FI_DEV_NVLINK_ERROR_DL_REPLAY, collector.NVLinkErrors, one, "replay"),

@@ -59,8 +59,9 @@ func place(index int) collector.Device {
 }
 
 // locate adds the PCI addresses of the GPUs of which only the index is known:
-// those that the driver has and no other GPU is at. Both are in the order of the
-// addresses. It reads names only, since a file of the driver may hang.
+// the addresses that the driver has and no other GPU is at. Both are in the
+// order of the addresses. It reads names only, since a file of the driver may
+// hang.
 func locate(devices []collector.Device, sys, procfs string) {
 	taken := map[string]bool{}
 	var unknown []*collector.Device

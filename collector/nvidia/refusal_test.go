@@ -89,7 +89,8 @@ func (f fieldsOf) GetFieldValues(values []nvml.FieldValue) nvml.Return {
 }
 
 // A driver that refuses one field may write no answer for others, and return success.
-// Those are read in the same round. One that it never writes is refused.
+// Unanswered fields are read in the same round. A field that it never writes is
+// refused.
 func TestUnwrittenFields(t *testing.T) {
 	const refusing, shy, never = nvml.FI_DEV_C2C_LINK_COUNT, nvml.FI_DEV_POWER_CURRENT_LIMIT, nvml.FI_DEV_MEMORY_TEMP
 	made := 0
@@ -282,7 +283,7 @@ func TestBoundLater(t *testing.T) {
 		if r := s.Round(); len(gpus(r)) != 8 {
 			s.Errorf("%d GPUs", len(gpus(r)))
 		}
-		// One that leaves is down, and no reason to begin again.
+		// A GPU that leaves the bus is down, and no reason to restart.
 		s.Inject("gone", "3")
 		r := s.Until("GPU 3 is lost", func(r collector.Round, _ error) bool {
 			return len(gpus(r)) == 8 && gpus(r)[3].Down == collector.ReasonLost
@@ -293,7 +294,7 @@ func TestBoundLater(t *testing.T) {
 	})
 }
 
-// Counts of processes that are not those of the list that follows.
+// Counts of processes that differ from the list that follows.
 func TestProcessCounts(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"quirk", "capacity-counts"}}, func(s *sampling) {
 		s.Until("use by process", func(r collector.Round, err error) bool {
@@ -319,7 +320,7 @@ func TestProcessCounts(t *testing.T) {
 }
 
 // Outside the host's PID namespace every list is empty. It is unknown who uses a
-// device that is in use, and nobody uses one that is not.
+// device that is in use, and no process uses a device that is not.
 func TestForeignPIDs(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"quirk", "other-pids"}}, func(s *sampling) {
 		r := s.Round()

@@ -384,7 +384,7 @@ func TestHangAndGone(t *testing.T) {
 		up := func(r collector.Round, id string) bool {
 			return slices.ContainsFunc(r.Devices, func(d collector.Device) bool { return d.ID == id && d.Down == "" })
 		}
-		// First another GPU is removed: the one that hangs then has its index.
+		// First another GPU is removed: the GPU that hangs then has its index.
 		s.Inject("gone", "2")
 		r := s.UntilWithin(300*time.Millisecond, "six answer", func(r collector.Round, _ error) bool {
 			for i, d := range before {

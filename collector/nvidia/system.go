@@ -67,8 +67,8 @@ func (s *system) read(now time.Time) (a driverAnswer) {
 }
 
 // follow returns the address of a GPU that was bound to the driver since NVML
-// was initialized and is not in its list. Neither is one that belongs to another
-// container, but that one was bound before.
+// was initialized and is not in its list. A GPU of another container is not in
+// the list either, but it was bound before.
 func (s *system) follow(functions map[string]bool, count int) string {
 	if s.bound != nil && count <= s.listed {
 		for address := range functions {

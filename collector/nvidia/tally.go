@@ -98,7 +98,7 @@ func down(devices, known []collector.Device, reason string, sampled time.Time) [
 }
 
 // distinct keeps one device per ID. While the enumeration shifts, two indexes
-// may name the same GPU; the one that answered is kept.
+// may name the same GPU; the device that answered is kept.
 func distinct(devices []collector.Device) []collector.Device {
 	kept := devices[:0]
 next:
@@ -124,7 +124,7 @@ func (t *tally) dropLinksToMIG() {
 	}
 	for _, i := range t.direct {
 		d := &t.devices[i]
-		// The readings are also those of later rounds, in which MIG may be off.
+		// The readings are shared with later rounds, in which MIG may be off.
 		d.Readings = slices.DeleteFunc(slices.Clone(d.Readings), func(r collector.Reading) bool {
 			return r.Metric == collector.NVLinkUp && r.Value == 0
 		})

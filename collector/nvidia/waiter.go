@@ -46,8 +46,8 @@ func (w *waiter) run() {
 }
 
 // serve makes a set and delivers its events until the set fails (false) or the
-// waiter is stopped (true). served distinguishes a set that has worked from one
-// that never did.
+// waiter is stopped (true). served distinguishes a set that has worked from a
+// set that never did.
 func (w *waiter) serve() (stop, served bool) {
 	defer w.free()
 	set, ok := ask(&w.asker, callSetCreate, w.lib.api.EventSetCreate)

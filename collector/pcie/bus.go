@@ -25,8 +25,8 @@ type identity struct {
 	kind collector.Class
 	// path are the functions up to the root, itself first.
 	path []string
-	// virtual functions of SR-IOV are no cards: their link and their errors are
-	// those of the physical function.
+	// virtual functions of SR-IOV are no cards: their link and their errors
+	// belong to the physical function.
 	virtual bool
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // Numbers of NVIDIA's device files, constant for decades
-// (nv-chardev-numbers.h). Those of nvidia-uvm are assigned at load.
+// (nv-chardev-numbers.h). Numbers of nvidia-uvm are assigned at load.
 const (
 	nvidiaMajor  = 195
 	controlMinor = 255
@@ -39,8 +39,7 @@ type driverView struct {
 	files []fileState
 }
 
-// fileState is the state of one device file; reason is empty for one that is
-// usable.
+// fileState is the state of one device file; reason is empty for a usable file.
 type fileState struct{ file, reason string }
 
 // driverOf returns the slot of a GPU of NVIDIA's or AMD's driver.

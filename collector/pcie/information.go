@@ -28,8 +28,8 @@ type information struct {
 }
 
 // parseInformation parses the file. A driver that cannot wake the GPU leaves it
-// empty; one without the UUID leaves out the line, or has question marks there
-// (R590 and earlier).
+// empty; a driver without the UUID leaves out the line, or has question marks
+// there (R590 and earlier).
 func parseInformation(text string) information {
 	var in information
 	for line := range strings.Lines(text) {

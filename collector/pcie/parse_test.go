@@ -14,7 +14,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// TestTrap08: kernels print the names of errors in two forms, one with blanks.
+// TestTrap08: kernels print the names of errors in two forms, of which one has
+// blanks.
 func TestTrap08(t *testing.T) {
 	for _, c := range []struct {
 		file, short, long string
