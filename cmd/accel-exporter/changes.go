@@ -77,8 +77,8 @@ func (c *changes) logSnapshot(snap *collector.Snapshot) {
 	}
 }
 
-// logDevice logs the changes of a device. Those of partitions are limited
-// together, since each partition that is created has an id of its own.
+// logDevice logs the changes of a device. Changes of partitions are limited
+// together, since each partition that is created has a new id.
 func (c *changes) logDevice(d *collector.Device) {
 	before, known := c.devices[d.ID]
 	if before == nil {

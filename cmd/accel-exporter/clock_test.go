@@ -39,8 +39,9 @@ func (s clockSource) Sample(context.Context) (collector.Round, error) {
 }
 
 // TestClockIsSet: five hours that the clock is set by, in either direction, are no
-// time: nobody holds a GPU, idles, pays or is failed for longer or shorter, no alert
-// fires or resolves for it, and times on the page are as long ago as before.
+// time: no pod holds a GPU, idles or pays for longer or shorter, no device is failed
+// for longer or shorter, no alert fires or resolves for it, and times on the page
+// are as long ago as before.
 func TestClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{5 * time.Hour, -5 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -126,8 +127,8 @@ func TestClockIsSet(t *testing.T) {
 	}
 }
 
-// ages returns the values of a device that grow with time; those that are times of day
-// as the time since then.
+// ages returns the values of a device that grow with time; times of day as the time
+// since then.
 func ages(s *collector.Snapshot) map[string]float64 {
 	out := map[string]float64{}
 	now := float64(s.Time.UnixMilli()) / 1000

@@ -97,7 +97,8 @@ Exit status: 0 if nothing that is asked for is missing, 1 if something is, 2 if 
 }
 
 // runningExporter returns the exporter that runs here, and its arguments. Of
-// several it is the one in the container of this process; 0 if that is not one.
+// several it is the exporter in the container of this process; 0 if there is
+// not exactly one.
 func runningExporter(procfs string, self int) (pid int, args []string) {
 	cgroup := func(pid string) string {
 		b, _ := os.ReadFile(filepath.Join(procfs, pid, "cgroup"))
@@ -166,14 +167,14 @@ type examination struct {
 	config *configuration // nil if the configuration file is refused
 	state  observed
 	broken error // why the state is incomplete
-	// running: the flags are those of an exporter that runs here.
+	// running: the flags belong to an exporter that runs here.
 	running bool
 	// network are the findings about addresses, which are examined meanwhile.
 	network chan []finding
 }
 
 // observe gets the state of the running exporter, whose permissions may differ from
-// those of this process, or else samples the node as it would.
+// this process's, or else samples the node as the exporter would.
 func (e *examination) observe(ctx context.Context, running bool, by *string) {
 	if _, cfg, err := openConfig(e.flags); err == nil {
 		e.config = cfg

@@ -99,8 +99,8 @@ func manifestArgs(t *testing.T, file, pattern string) []string {
 	return args
 }
 
-// TestDoctorAMD: a GPU on the bus without a driver is named; one of a virtual machine
-// is not.
+// TestDoctorAMD: a GPU on the bus without a driver is named; a GPU of a virtual
+// machine is not.
 func TestDoctorAMD(t *testing.T) {
 	gpu := func(address, driver string) observedDevice {
 		bound := observedReading{Metric: collector.PCIeDriverBound.Name, Labels: map[string]string{"pci_address": address, "driver": driver}}

@@ -184,8 +184,8 @@ func (e *examination) driver() (list []finding) {
 	return list
 }
 
-// amdgpu reports AMD GPUs that are on the bus and have no driver. One that is passed
-// to a virtual machine has another.
+// amdgpu reports AMD GPUs that are on the bus and have no driver. A GPU that is
+// passed to a virtual machine has another driver.
 func (e *examination) amdgpu() []finding {
 	all, unbound := 0, []string{}
 	for _, d := range e.state.Devices {

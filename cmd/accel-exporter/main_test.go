@@ -270,8 +270,8 @@ func (n *node) request(path string) {
 // patience is the time after which a condition that a test waits for has failed.
 const patience = 5 * time.Minute
 
-// until polls the metrics page until every pattern matches a line of it, or
-// none where the pattern begins with "!", and returns the page.
+// until polls the metrics page until every pattern matches a line of it, or no
+// line where the pattern begins with "!", and returns the page.
 func (n *node) until(patterns ...string) string {
 	n.t.Helper()
 	var lines []linePattern
@@ -405,7 +405,7 @@ func isolated(t testing.TB, args []string) []string {
 	return more
 }
 
-// tempFile writes a file into a directory of its own and returns its path.
+// tempFile writes a file into a new directory and returns its path.
 func tempFile(t testing.TB, name, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)

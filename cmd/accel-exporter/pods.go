@@ -136,8 +136,8 @@ func claimed(api *kube.Watcher) func(driver, pool, device string) podmap.SliceDe
 }
 
 // ownProcesses reports whether procfs shows the node's processes, by the PIDs
-// that drivers report. In a container with a PID namespace of its own the PIDs
-// differ, also where the host's procfs is mounted. Where procfs does not show the
+// that drivers report. In a container with its own PID namespace the PIDs differ,
+// also where the host's procfs is mounted. Where procfs does not show the
 // namespace, kthreadd is 2 in the node's only.
 func ownProcesses(procfs string) bool {
 	if own, known := sysfs.HostPIDs(procfs); known || procfs != hostProcfs {

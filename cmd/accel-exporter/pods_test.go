@@ -96,8 +96,8 @@ func TestUnattributedProcesses(t *testing.T) {
 	n.until(`^accel_unattributed_processes`, `!^accel_unattributed_processes\{.*\} [1-9]`)
 }
 
-// TestOwnProcesses: the host's procfs does not help in a container with PIDs of its own,
-// because the driver reports those.
+// TestOwnProcesses: the host's procfs does not help in a container with its own PID
+// namespace, because the driver reports PIDs of that namespace.
 func TestOwnProcesses(t *testing.T) {
 	for namespace, want := range map[string]bool{"pid:[4026531836]": true, "pid:[4026532201]": false, "": true} {
 		procfs := t.TempDir()

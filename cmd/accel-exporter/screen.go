@@ -100,7 +100,7 @@ func clean(text string) string {
 }
 
 // column is a column of a table. Where the screen is too narrow, columns with a rank
-// are left out, the highest first, and the widest of those with least > 0 are cut, at
+// are left out, the highest first, and the widest columns with least > 0 are cut, at
 // most to that width. Ranks above minor are left out before any column is cut.
 type column struct {
 	title string

@@ -244,8 +244,9 @@ func isOwnHost(host string) bool {
 // Alertmanager: the usual limit is 1024 and more.
 const maxConnections = 256
 
-// connections limits the connections of a server. Beyond the limit, one that
-// waits for a request is closed, so that idle clients cannot keep others out.
+// connections limits the connections of a server. Beyond the limit, a
+// connection that waits for a request is closed, so that idle clients cannot
+// keep others out.
 type connections struct {
 	mu   sync.Mutex
 	open map[net.Conn]http.ConnState

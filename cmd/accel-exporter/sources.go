@@ -44,7 +44,8 @@ type sourceSpec struct {
 	// timeout the configured one, or 0.
 	patience time.Duration
 	timeout  func(*config.Config) time.Duration
-	// wanted reports whether the source is enabled; nil for one that always is.
+	// wanted reports whether the source is enabled; nil for a source that
+	// always is.
 	wanted func(*sourceFlags) bool
 	// args are the arguments of the worker that reads the source, and work
 	// returns the source inside it. They are nil for a source without a worker.

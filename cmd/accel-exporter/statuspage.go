@@ -57,8 +57,7 @@ func (a *alerts) status() *status.Alerts {
 	return out
 }
 
-// flagValues returns the values of the flags, those that are set first, without
-// secrets.
+// flagValues returns the values of the flags, set flags first, without secrets.
 func flagValues(app *kingpin.Application) (out []status.Setting) {
 	for _, f := range app.Model().Flags {
 		if f.Hidden || f.Value == nil || f.Name == "help" || f.Name == "version" {

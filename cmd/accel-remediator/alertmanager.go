@@ -18,8 +18,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
-// alertmanagers list alerts. Alertmanagers do not tell each other their alerts, and one
-// that has just started lists none, so each answer counts by itself.
+// alertmanagers list alerts. Alertmanagers do not tell each other their alerts, and an
+// Alertmanager that has just started lists none, so each answer counts by itself.
 type alertmanagers []alertmanager
 
 type alertmanager struct {

@@ -61,7 +61,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// One run uses a state file at a time, and a fault needs one that runs.
+// One run uses a state file at a time, and a fault needs a run in progress.
 func TestOneRun(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	if err := sim.Claim(state); err != nil { // as accel-sim run

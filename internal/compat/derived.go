@@ -22,7 +22,7 @@ func servesDerived(name string) bool { return name == xidTotal || name == health
 // verdict has no code and is absent.
 var healthCodes = state(collector.DeviceHealth, "state", map[string]float64{"healthy": 0, "degraded": 10, "failed": 20})
 
-// watches maps the names of health watches in accel_dcgm_health to those of
+// watches maps the names of health watches in accel_dcgm_health to the names of
 // dcgm-exporter.
 var watches = map[string]string{
 	"pcie": "PCIE", "nvlink": "NVLINK", "pmu": "PMU", "mcu": "MCU", "memory": "MEM", "sm": "SM",
@@ -56,8 +56,8 @@ func (p *page) derived(out []exposition.Derived, f *family) []exposition.Derived
 	return out
 }
 
-// health adds the series of one watch. It adds none where u has no result for
-// the watch.
+// health adds the series of one watch. It adds no series where u has no result
+// for the watch.
 func (p *page) health(out []exposition.Derived, f *family, u *unit, s *source, watch string) []exposition.Derived {
 	rows, weights := u.rows(s)
 	if rows == nil {

@@ -30,8 +30,8 @@ func (s *set) add(name, value string) {
 	*s = append(*s, exposition.Label{Name: name, Value: value})
 }
 
-// labelsOf returns the labels of a unit, with those of its pod if it is
-// allocated to exactly one.
+// labelsOf returns the labels of a unit, with the labels of its pod if it is
+// allocated to exactly one pod.
 func (p *page) labelsOf(u *unit) []exposition.Label {
 	s := p.identity(u)
 	if len(u.holders) == 1 {
@@ -40,7 +40,7 @@ func (p *page) labelsOf(u *unit) []exposition.Label {
 	return s
 }
 
-// identity returns the labels of a unit without those of a pod.
+// identity returns the labels of a unit without the labels of a pod.
 func (p *page) identity(u *unit) set {
 	n := &p.view.names
 	s := make(set, 0, 16)

@@ -19,7 +19,7 @@ const (
 // exporter.
 type mapping struct {
 	field dcgmfield.Field
-	// sources are tried in order. The first one that the device has is used.
+	// sources are tried in order. The first source that the device has is used.
 	sources []source
 	// board restricts the field to whole boards, because an instance has only a
 	// part of the value.
@@ -158,8 +158,8 @@ func links() map[string]mapping {
 	return out
 }
 
-// perLink returns the fields that describe one link: those with the link number
-// in their name, and those with one series per link.
+// perLink returns the fields that describe one link: fields with the link
+// number in their name, and fields with one series per link.
 func perLink() map[string]mapping {
 	out := map[string]mapping{"DEV_NVLINK_LINK_STATUS": {sources: []source{times(1, collector.NVLinkUp)}, label: "link"}}
 	for name, kind := range map[string]string{"CRC_FLIT": "crc", "REPLAY": "replay", "RECOVERY": "recovery"} {

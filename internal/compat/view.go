@@ -32,8 +32,8 @@ type labelRow struct {
 	fact *fact // nil if only DCGM has the field
 }
 
-// Reasons why a row of a counters file has no series, in addition to those of
-// package counters.
+// Reasons why a row of a counters file has no series, in addition to the
+// reasons of package counters.
 const (
 	// SkipNoSource: no source measures the field, and DCGM does not report it.
 	SkipNoSource = "no_source"

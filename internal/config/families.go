@@ -16,7 +16,7 @@ import (
 // (RE2) that must match the whole name.
 type Families struct{ re *regexp.Regexp }
 
-// ownFamilies are those of the exporter itself that are not in the table and
+// ownFamilies are the exporter's own families that are not in the table and
 // cannot be dropped.
 var ownFamilies = []string{
 	"accel_config_last_reload_successful",
@@ -30,8 +30,8 @@ func kept(name string) bool {
 		strings.HasPrefix(name, "accel_source_") || strings.HasPrefix(name, "accel_config_")
 }
 
-// UnmarshalText accepts what matches at least one family of the metric table
-// and none of those that are always served.
+// UnmarshalText accepts a pattern that matches at least one family of the
+// metric table and no family that is always served.
 func (f *Families) UnmarshalText(b []byte) error {
 	const longest = 1000
 	text := string(b)

@@ -41,8 +41,8 @@ func ticker(gpus, partitions, of int) func() *collector.Snapshot {
 }
 
 // BenchmarkScrape scrapes over a loopback socket and reports the CPU time of
-// this process, the server, per scrape. The client is a process of its own.
-// Every value changes between scrapes.
+// this process, the server, per scrape. The client is a separate process. Every
+// value changes between scrapes.
 //
 //	go test -run '^$' -bench Scrape -benchtime 200x -count 5 ./internal/exposition
 //

@@ -15,7 +15,7 @@ import (
 
 // Options limit the cost of a scrape. The zero value sets no limit.
 type Options struct {
-	// MaxSeries limits the series of devices and node, not those of the
+	// MaxSeries limits the series of devices and node, not the series of the
 	// process. Beyond it the series of a View are dropped first, then
 	// partitions, details such as links and lanes, whole devices, and health
 	// last. Dropped series are counted. 0 is no limit.

@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
-// oddRows are families unlike those of the table.
+// oddRows are families unlike any family of the table.
 var oddRows = []*collector.Metric{
 	{Name: "a", Help: "", Kind: collector.Gauge},
 	{Name: "accel_counter", Help: "A counter without suffix.", Kind: collector.Counter},

@@ -133,7 +133,8 @@ func stall(t *testing.T, h http.Handler, accept string) (net.Conn, chan struct{}
 	return c, returned
 }
 
-// stallingFormats are one that this package writes and one that promhttp does.
+// stallingFormats are a format that this package writes and a format that
+// promhttp writes.
 var stallingFormats = []string{text, protobuf}
 
 func TestStalledReaderDelaysNoOther(t *testing.T) {

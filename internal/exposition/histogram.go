@@ -14,8 +14,8 @@ import (
 )
 
 // gatherHistograms returns the Distributions of a Snapshot as families, sorted by
-// name, without those that the settings drop. They are few, so expfmt writes them, as
-// it writes the process's own families.
+// name, without the families that the settings drop. They are few, so expfmt writes
+// them, as it writes the process's own families.
 func gatherHistograms(s *collector.Snapshot, set *Settings) []*dto.MetricFamily {
 	var families []*dto.MetricFamily
 	named := map[*collector.Metric]*dto.MetricFamily{}

@@ -14,9 +14,9 @@ import (
 // labels. It fits every Snapshot of the same shape, which has the same devices
 // with the same readings in the same order.
 type layout struct {
-	// shape is the latest Snapshot known to fit. Unlike the one that the
+	// shape is the latest Snapshot known to fit. Unlike the Snapshot that the
 	// layout was built from, it keeps no old Snapshot in memory, and it
-	// shares most label slices with the next one, which are then equal by
+	// shares most label slices with the next Snapshot, which are then equal by
 	// pointer.
 	shape atomic.Pointer[collector.Snapshot]
 	// slots has the position on the page of every reading of the Snapshot,

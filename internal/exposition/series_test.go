@@ -73,8 +73,8 @@ func parse(t *testing.T, text string) []*dto.MetricFamily {
 	return slices.Collect(maps.Values(families))
 }
 
-// TestRead compares the series of Read with those of a scrape, histograms and
-// the process's own families included, and checks when the series change.
+// TestRead compares the series of Read with the series of a scrape, histograms
+// and the process's own families included, and checks when the series change.
 func TestRead(t *testing.T) {
 	snap := node(2, 3, 40)
 	recovery := collector.NewDistribution(&collector.Metric{

@@ -19,11 +19,11 @@ type Derived struct {
 	// Metric has name, help and kind. It is not part of collector's table. Its
 	// Labels are not used: series of one family may have different labels.
 	Metric *collector.Metric
-	// Labels are in any order. Those with an empty value are left out, which
+	// Labels are in any order. Labels with an empty value are left out, which
 	// means the same to Prometheus.
 	Labels []Label
-	// Rows are positions of the readings that Value needs: those of all
-	// devices in their order, then those of the node.
+	// Rows are positions of the readings that Value needs: the readings of all
+	// devices in their order, then the readings of the node.
 	Rows []int
 	// Value computes the value from the values of Rows. It returns ok false
 	// where there is no value now. It must depend on in alone and not keep it.

@@ -12,7 +12,7 @@ import (
 )
 
 // double is a View that shows every reading twice as large, under another
-// name; those below zero have no value.
+// name; readings below zero have no value.
 type double struct{}
 
 var (

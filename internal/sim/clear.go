@@ -11,8 +11,8 @@ import (
 )
 
 // Clear removes faults and lets values follow the scenario, for one GPU or FPGA
-// card, or all. A MIG layout is restored. For all, pods and processes are those
-// of the start, and the driver is loaded again, which ends the faults that
+// card, or all. A MIG layout is restored. For all, the pods and processes of
+// the start return, and the driver is loaded again, which ends the faults that
 // persist until a reset. The kernel log remains.
 func (s *State) Clear(deviceArg string) error {
 	begun, err := s.beginning()
@@ -124,7 +124,7 @@ func (s *State) restoreMIG(begun *State, gpu int) {
 	s.addEvent(gpu, eventTypes["mig-config"], 0, "", "")
 }
 
-// like makes the keys with a prefix those of another state, except faults and
+// like sets the keys with a prefix as in another state, except faults and
 // values with a past, which must remain.
 func (s *State) like(begun *State, prefix string) {
 	kept := func(key string) bool {

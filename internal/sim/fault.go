@@ -33,7 +33,7 @@ type Fault struct {
 // input has arguments and flags by name.
 type input map[string]string
 
-// on returns a switch; one that a fault does not have is on.
+// on returns a switch; a switch that a fault does not have is on.
 func (in input) on(name string) bool { return in[name] != "false" }
 
 func (in input) whole(name string) (uint64, error) {

@@ -138,7 +138,7 @@ func (c amdCard) print(format string, args ...any) {
 }
 
 // old reports whether the driver is of a kernel that prints some lines without an
-// address: its RAS files are those of the time before ACA.
+// address: its RAS files date from before ACA.
 func (c amdCard) old() bool { return c.t.Exists(c.dir + "/ras/umc_err_count") }
 
 // table changes a field of gpu_metrics, if it has it.

@@ -6,7 +6,8 @@ import (
 )
 
 // A fault of DCGM becomes a line of the state, for the library to read. Clearing
-// one GPU clears its fields and not those of the others; clearing all, every line.
+// one GPU clears its fields and not the fields of other GPUs; clearing all, every
+// line.
 func TestDCGMFaults(t *testing.T) {
 	s := compiled(t, "hgx-nvswitch")
 	for _, tc := range []struct{ fault, key, want string }{

@@ -46,8 +46,8 @@ func injectProcess(s *State, in input) error {
 	return s.showProcesses()
 }
 
-// startProcess lets a process use a device. One that is there already has to
-// be the same pod's.
+// startProcess lets a process use a device. A process that exists already has
+// to belong to the same pod.
 func (s *State) startProcess(pid string, d device, in input, uid, container string) error {
 	mib, err := in.whole("memory")
 	if err != nil || mib > 1<<22 {
@@ -116,8 +116,8 @@ func (s *State) endProcess(pid string) {
 	s.Delete("proc." + pid)
 }
 
-// leave takes processes off devices by their records. A device that nobody
-// works on any more has nothing to do.
+// leave takes processes off devices by their records. A device without a
+// working process is idle.
 func (s *State) leave(records []string) {
 	for _, key := range records {
 		rec := s.Get(key)

@@ -35,8 +35,8 @@ type cpuEntry struct {
 	Values map[string]string
 }
 
-// switchFields and cpuFields have the field ids of dcgm_fields.h; those of
-// switchLinkFields are per link, those of coreFields per core.
+// switchFields and cpuFields have the field ids of dcgm_fields.h; the fields of
+// switchLinkFields are per link, the fields of coreFields per core.
 var (
 	switchFields = map[string]int{
 		"voltage_mvolt": 701, "power_vdd_watts": 705, "power_dvdd_watts": 706, "power_hvdd_watts": 707,

@@ -130,8 +130,8 @@ func (s *State) listed(p pod) kubelet.Pod {
 // deviceUUIDIn matches the GPU or MIG device in an id.
 var deviceUUIDIn = regexp.MustCompile(`^(GPU|MIG)-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// allocatable returns the devices of the device plugins: those of pods and of
-// the scenario, and by default every other whole GPU and MIG device, as
+// allocatable returns the devices of the device plugins: the devices of pods
+// and of the scenario, and by default every other whole GPU and MIG device, as
 // NVIDIA's plugin offers them. Unhealthy devices are left out.
 func (s *State) allocatable() map[string][]string {
 	out, offered := map[string][]string{}, map[string]bool{}
@@ -167,7 +167,7 @@ func (s *State) allocatable() map[string][]string {
 }
 
 // offerable reports whether a device plugin considers a device healthy. It
-// drops those with a critical Xid, and partitions that no longer exist.
+// drops devices with a critical Xid, and partitions that no longer exist.
 func (s *State) offerable(id, base string) bool {
 	if !deviceName.MatchString(id) {
 		return false

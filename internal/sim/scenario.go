@@ -15,8 +15,8 @@ import (
 type Scenario struct {
 	Name        string `yaml:"-"`
 	Description string
-	// Missing names functions that NVML does not export, MissingDCGM those of
-	// DCGM.
+	// Missing names functions that NVML does not export, MissingDCGM functions
+	// that DCGM does not export.
 	Missing     []string `yaml:"-"`
 	MissingDCGM []string `yaml:"-"`
 

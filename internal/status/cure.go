@@ -15,7 +15,7 @@ const Docs = "https://github.com/accel-exporter/accel-exporter/blob/main/docs/"
 // below Docs with the details.
 type Trouble struct{ Meaning, Cure, Doc string }
 
-// Sources of Explain besides those of the Snapshot.
+// Sources of Explain besides the sources of the Snapshot.
 const (
 	Kubelet   = "kubelet"
 	APIServer = "API server"
@@ -117,7 +117,7 @@ func Action(action string) string {
 // Down returns in words why a device does not answer.
 func Down(reason string) string { return cmp.Or(downs[reason], "It is down: "+reason) }
 
-// Runbook returns the page below Docs for a device, "" for one that is well.
+// Runbook returns the page below Docs for a device, "" for a healthy device.
 func Runbook(health, down, action string) string {
 	switch {
 	case health == "failed" || health != "degraded" && down != "":

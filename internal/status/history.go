@@ -26,7 +26,7 @@ const (
 	numberOfValues
 )
 
-// values are the latest values of a device, NaN for one that is unknown.
+// values are the latest values of a device, NaN for an unknown value.
 type values [numberOfValues]float32
 
 // limits are the upper ends of the scales, NaN where there is none.

@@ -224,7 +224,7 @@ func (p *Page) get(of request) (*answer, int, string) {
 	return a, 0, ""
 }
 
-// forget frees pages that nobody has requested for a while.
+// forget frees pages that no browser has requested for a while.
 func (p *Page) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// At returns err as one that a Checker has about a part of its section: the
-// value at the steps given, each a key (string) or a position in a list (int).
-// The mistake then has the path and the line of that part.
+// At returns err as a mistake that a Checker found in a part of its section:
+// the value at the steps given, each a key (string) or a position in a list
+// (int). The mistake then has the path and the line of that part.
 func At(err error, steps ...any) error { return &atError{err, steps} }
 
 type atError struct {

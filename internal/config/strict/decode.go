@@ -4,10 +4,10 @@
 //
 // The form of a file is a struct with yaml tags. The tag accept gives the range
 // of a number or duration as "low..high" and the accepted texts of a string as
-// "one|two", or as "scalar" for every value; a type with a syntax of its own implements
-// encoding.TextUnmarshaler, a section with rules of its own Checker. A field
-// of an interface type holds a pointer to the struct of its section; while it
-// is nil the section is accepted unread.
+// "one|two", or as "scalar" for every value; a type with its own syntax implements
+// encoding.TextUnmarshaler, a section with its own rules Checker. A field of an
+// interface type holds a pointer to the struct of its section; while it is nil the
+// section is accepted unread.
 package strict
 
 import (
@@ -234,8 +234,8 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 	}
 }
 
-// content returns the keys and values of a mapping. Those of a merge key come
-// last, without the keys that the mapping has itself.
+// content returns the keys and values of a mapping. The keys of a merge key
+// come last, without the keys that the mapping has itself.
 func content(n *yaml.Node) []*yaml.Node {
 	if !slices.ContainsFunc(n.Content, func(k *yaml.Node) bool { return k.Value == "<<" }) {
 		return n.Content

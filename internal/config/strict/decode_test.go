@@ -36,7 +36,7 @@ type form struct {
 	} `yaml:"inner"`
 }
 
-// code is a text with a syntax of its own.
+// code is a text with its own syntax.
 type code string
 
 func (c *code) UnmarshalText(b []byte) error {

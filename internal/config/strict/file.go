@@ -47,12 +47,12 @@ func (f *File) Read() ([]byte, error) {
 	return data, nil
 }
 
-// Changed reports, once, that the file is another than the one that Read read,
-// or can be read where it could not. It looks at what path resolves to, so it
-// sees the swapped symbolic link by which Kubernetes updates a ConfigMap. A
-// change is reported by the second call in a row that finds the file in the
-// same state: a file that is just being written is left alone. The error says
-// that there is no file to look at; it is no change.
+// Changed reports, once, that the file differs from the file that Read read, or
+// can be read where it could not. It looks at what path resolves to, so it sees
+// the swapped symbolic link by which Kubernetes updates a ConfigMap. A change
+// is reported by the second call in a row that finds the file in the same
+// state: a file that is just being written is left alone. The error says that
+// there is no file to look at; it is no change.
 func (f *File) Changed() (bool, error) {
 	info, err := f.stat()
 	if err != nil {
@@ -67,8 +67,8 @@ func (f *File) Changed() (bool, error) {
 	return changed, nil
 }
 
-// stat opens the file rather than only looking at it: one that may not be
-// read is as good as none.
+// stat opens the file rather than only looking at it: an unreadable file counts
+// as absent.
 func (f *File) stat() (fs.FileInfo, error) {
 	file, info, err := f.open()
 	if err == nil {

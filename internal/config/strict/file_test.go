@@ -97,7 +97,7 @@ func TestHalfWritten(t *testing.T) {
 	expect(t, f, true)
 	read(t, f, "title: {a: 30s}")
 
-	// One that stays as it is, is reported once, whatever it holds.
+	// An unchanged file is reported once, whatever its content.
 	if _, err := w.WriteString("}}}"); err != nil {
 		t.Fatal(err)
 	}

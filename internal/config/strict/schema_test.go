@@ -10,7 +10,7 @@ import (
 )
 
 // TestSchema checks the schema of a section, a list, ranges, an enumeration and a
-// text with a syntax of its own.
+// text with its own syntax.
 func TestSchema(t *testing.T) {
 	var f form
 	got, err := json.Marshal(strict.Schema(&f))

@@ -39,7 +39,7 @@ type device struct {
 	// processesKnown: its processes are listed and procfs shows their owners.
 	processesKnown      bool
 	processesAttributed bool // each of them is in a named pod, or in none
-	outsiders           int  // those without an allocation of the device
+	outsiders           int  // processes without an allocation of the device
 	processes           []deviceProcess
 	listed              processUse // of all of them
 	unattributedBy      [numberOfReasons]int

@@ -311,8 +311,8 @@ func TestIncidentChanges(t *testing.T) {
 	}
 }
 
-// TestIncidentPods: the pods of partitions, and those that the fault has ended, are
-// named once each and at most eight of them; a partition has no incident.
+// TestIncidentPods: the pods of partitions, and the pods that the fault has ended,
+// are named once each and at most eight of them; a partition has no incident.
 func TestIncidentPods(t *testing.T) {
 	v := fault("failed", "reset", "xid_95|Xid 95")
 	gpu := card(v, "a/whole")

@@ -13,8 +13,8 @@ import (
 
 // Condition is a test of readings that makes a device degraded or failed. In a
 // file that overrides the catalogue, a condition without a family changes the
-// severity, action, duration or text of a known condition; one with a family
-// replaces it.
+// severity, action, duration or text of a known condition; a condition with a
+// family replaces it.
 type Condition struct {
 	// Reason is the reason code.
 	Reason string `yaml:"reason"`

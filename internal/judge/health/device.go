@@ -33,8 +33,8 @@ type device struct {
 	reasons  [][]string // labels of accel_device_health_reason
 	outage   outage
 	xids     xidTotals
-	// incidents counts those with an Xid that fails the device, the latest of
-	// which was at lastIncident.
+	// incidents counts incidents with an Xid that fails the device, the latest
+	// of which was at lastIncident.
 	incidents    float64
 	lastIncident time.Time
 }

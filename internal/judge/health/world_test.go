@@ -212,8 +212,8 @@ func consistent(t *testing.T, s *collector.Snapshot) {
 	}
 }
 
-// worse orders states. An unknown device that had failed is still failed; one that was
-// degraded can be worse.
+// worse orders states. An unknown device that had failed is still failed; a device
+// that was degraded can be worse.
 func worse(a, b string) bool {
 	order := []string{"healthy", "degraded", "unknown", "failed"}
 	return slices.Index(order, a) > slices.Index(order, b)

@@ -26,8 +26,8 @@ func (t *Tree) SetErr(name string, errno syscall.Errno) {
 	t.file(name).errno = errno
 }
 
-// SetMode sets the permission bits of a file, 0444 by default. As in sysfs,
-// nobody can open a file without a read bit for reading.
+// SetMode sets the permission bits of a file, 0444 by default. As in sysfs, no
+// user can open a file without a read bit for reading.
 func (t *Tree) SetMode(name string, mode fs.FileMode) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -45,7 +45,7 @@ func (t *Tree) Link(name, target string) {
 	up.children[base] = e
 }
 
-// Mkdir creates a directory and those above it.
+// Mkdir creates a directory and its parents.
 func (t *Tree) Mkdir(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,7 +7,7 @@
 // until released. A mounted tree also counts opens and reads, and records opens
 // of forbidden files.
 //
-// Paths are those of the copied machine: "/sys/class/hwmon". A path without a
+// Paths are as on the copied machine: "/sys/class/hwmon". A path without a
 // leading slash is relative to /sys, as in package sysfs. Links in a path are
 // followed, except by Remove, Rename and Link. All methods may be called at any
 // time by any number of goroutines, also while the tree is mounted.

@@ -10,10 +10,10 @@ import (
 )
 
 // Merge adds the files of other to t, so that one machine has both. Where both
-// have a device of the same name, or PCI buses of the same number, those of
-// other get the next free number in all paths, links and uevents, as the kernel
-// would number them. It fails, with t unchanged, where names without a number
-// conflict.
+// have a device of the same name, or PCI buses of the same number, the devices
+// and buses of other get the next free number in all paths, links and uevents,
+// as the kernel would number them. It fails, with t unchanged, where names
+// without a number conflict.
 func (t *Tree) Merge(other *Tree) error {
 	add := other.Clone()
 	t.mu.Lock()
@@ -67,8 +67,9 @@ func (t *Tree) graft(at, from *entry) {
 	}
 }
 
-// Restore makes a directory and all links into it equal to those of another
-// tree. Where that has none, the device is removed.
+// Restore makes a directory and all links into it equal to the same directory
+// and links of another tree. Where that tree has no such directory, the device
+// is removed.
 func (t *Tree) Restore(from *Tree, device string) {
 	from = from.Clone()
 	from.mu.Lock()

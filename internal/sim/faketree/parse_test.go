@@ -74,8 +74,8 @@ func survives(t *testing.T, tree *faketree.Tree) {
 	}
 }
 
-// Every tree of the repository survives being written. Those that are no edits of
-// another are found in their directory, byte by byte.
+// Every tree of the repository survives being written. Trees that are no edits of
+// another tree are found in their directory, byte by byte.
 func TestFixtures(t *testing.T) {
 	trees, _ := filepath.Glob("../../../fixtures/trees/*.txt")
 	variants, _ := filepath.Glob("../../../fixtures/trees/variants/*.txt")

@@ -33,8 +33,8 @@ func (t *Tree) Violations() []string {
 // mounted, whether or not it could be read.
 func (t *Tree) Opens(name string) int { return t.count(t.opens, name) }
 
-// Reads returns the number of read(2) of a file since it was mounted. One that
-// blocks is counted at its start.
+// Reads returns the number of read(2) of a file since it was mounted. A read
+// that blocks is counted at its start.
 func (t *Tree) Reads(name string) int { return t.count(t.reads, name) }
 
 // count also finds a removed file, by its former path.

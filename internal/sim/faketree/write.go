@@ -16,7 +16,7 @@ import (
 // Write writes the tree to a directory: /sys/x as dir/sys/x, a regular file or
 // a link. Existing files are replaced one by one, so a reader sees the old or
 // the new content; other files in the directory remain. A file whose read fails
-// is left out, because a regular file cannot fail; one without a read bit is
+// is left out, because a regular file cannot fail; a file without a read bit is
 // empty.
 func (t *Tree) Write(dir string) error { return t.Sync(dir, nil) }
 

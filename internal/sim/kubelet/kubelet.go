@@ -81,7 +81,7 @@ func (s *Server) listenUnix() (net.Listener, error) {
 }
 
 // Start starts a kubelet that is down; it lists the configured pods, including
-// those from before.
+// pods from before.
 func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,8 +117,8 @@ func (s *Server) Stop() {
 	<-served
 }
 
-// Restart stops the kubelet and starts one that lists these pods: none for a
-// kubelet that has not reached the API server yet.
+// Restart stops the kubelet and starts a kubelet that lists these pods: no pods
+// for a kubelet that has not reached the API server yet.
 func (s *Server) Restart(pods ...Pod) error {
 	s.Stop()
 	s.SetPods(pods...)

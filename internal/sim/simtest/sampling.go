@@ -13,8 +13,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim"
 )
 
-// InChild runs the body of a test in a process of its own, which start begins,
-// and returns its output.
+// InChild runs the body of a test in a child process, which start begins, and
+// returns its output.
 func InChild(t testing.TB, start func() string, body func()) string {
 	t.Helper()
 	switch Child() {
