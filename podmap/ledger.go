@@ -98,8 +98,8 @@ func (l *ledger) enter(now time.Time, a *answer) {
 	}
 }
 
-// choose finds the claim by which a pod has the device: the first one in order,
-// and one with administrative access only if there is no other.
+// choose finds the claim by which a pod has the device: the first claim in
+// order, and a claim with administrative access only if there is no other.
 func (l *ledger) choose(a *allocation, claims []string) {
 	a.claim, a.admin = claims[0], a.dra && l.adminAccess != nil
 	if !a.admin {

@@ -41,8 +41,8 @@ type Device struct {
 	Driver string `json:"driver"`
 	Pool   string `json:"pool"`
 	Name   string `json:"name"`
-	// UUID is the device's (uuid), ParentUUID that of what it is a partition
-	// of (parentUUID).
+	// UUID is the device's (uuid), ParentUUID the UUID of the device that it is
+	// a partition of (parentUUID).
 	UUID       string `json:"uuid,omitempty"`
 	ParentUUID string `json:"parentUUID,omitempty"`
 	// PCI is the address as the driver writes it (pciBusID, pcieBusID,

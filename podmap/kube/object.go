@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Bounds of what is kept of an object, in bytes: those of the API's own names
+// Bounds of what is kept of an object, in bytes: the API's own limits of names
 // and UIDs, and more than the API uses of versions.
 const (
 	maxName    = 253
@@ -77,7 +77,8 @@ func timeOf(s string) time.Time {
 }
 
 // keepLabels keeps the labels that are allowed, and the hashes that lead to a
-// workload. Of more than maxLabels labels, those that match the earlier patterns are kept.
+// workload. Of more than maxLabels labels, labels that match the earlier patterns are
+// kept.
 func (o *object) keepLabels(labels map[string]string, allow allowList) {
 	type label struct {
 		rank int

@@ -16,8 +16,8 @@ import (
 // serviceAccount is where a pod finds its credentials for the API server.
 const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// Bounds of Options.Labels: patterns, and bytes of one, which are those of the
-// longest key that there can be.
+// Bounds of Options.Labels: the number of patterns, and the bytes of a pattern,
+// as many as the longest key can have.
 const (
 	maxPatterns = 32
 	maxLabelKey = 253 + 1 + 63

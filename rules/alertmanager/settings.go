@@ -50,8 +50,8 @@ type HTTP struct {
 
 // TLS are the certificates of the endpoint and the client.
 type TLS struct {
-	// CAFile contains the CA certificates for the endpoint, as PEM; those of
-	// the system by default.
+	// CAFile contains the CA certificates for the endpoint, as PEM; the
+	// system's certificates by default.
 	CAFile string `yaml:"ca_file"`
 	// CertFile and KeyFile are the client certificate and key, as PEM: both or
 	// none.

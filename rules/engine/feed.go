@@ -23,7 +23,7 @@ type feed struct {
 	// They are found again after reset and when the series of the page change.
 	slots []*series
 	fresh bool // slots fit page.Values
-	// live are the series of the previous page, next those of this page.
+	// live are the series of the previous page, next the series of this page.
 	live, next []*series
 	up         *series
 	builder    *labels.Builder

@@ -15,8 +15,9 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
-// TestFeed compares an engine that reads the page of an Exporter with one that
-// reads the text of its scrapes, while devices appear, disappear and return.
+// TestFeed compares an engine that reads the page of an Exporter with an engine
+// that reads the text of its scrapes, while devices appear, disappear and
+// return.
 func TestFeed(t *testing.T) {
 	snap := &collector.Snapshot{}
 	registry := prometheus.NewRegistry()

@@ -118,8 +118,8 @@ type Rule struct {
 	// For is how long an alert is pending before it fires; KeepFiringFor how
 	// long it keeps firing after its expression stops yielding it.
 	For, KeepFiringFor time.Duration
-	// Labels are the labels of the group and the rule. Those of an alert, and
-	// its Annotations, may be templates.
+	// Labels are the labels of the group and the rule. The labels of an alert,
+	// and its Annotations, may be templates.
 	Labels, Annotations map[string]string
 }
 

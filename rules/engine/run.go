@@ -56,7 +56,7 @@ func (e *Engine) Run(ctx context.Context) {
 		now := e.o.Now()
 		if set := collector.ClockSet(last, now); set.Abs() > e.o.Interval {
 			e.shift(set)
-			// These are wall times, as those of nextGroup.
+			// These are wall times, like the times of nextGroup.
 			page, events = now, pace{}
 		}
 		last = now
@@ -93,8 +93,8 @@ func (e *Engine) nextGroup(latest time.Time) time.Time {
 
 // Trigger makes Run evaluate at once, after an event. It does not block. The
 // first few events after a quiet time have an evaluation each; events during an
-// evaluation, and those of a storm, share the next. Groups with an interval
-// longer than the engine's wait for their own tick.
+// evaluation, and the events of a storm, share the next. Groups with an
+// interval longer than the engine's wait for their own tick.
 func (e *Engine) Trigger() {
 	select {
 	case e.trigger <- struct{}{}:

@@ -4,8 +4,8 @@ import "github.com/NVIDIA/go-dcgm/pkg/dcgm"
 
 const xidField dcgm.Short = 230
 
-// instances: MIG devices are entities below their GPU, answer what the GPU
-// does, and have a name, memory and profiling of their own.
+// instances: MIG devices are entities below their GPU, answer as the GPU does,
+// and have their own name, memory and profiling.
 func instances(c *client) {
 	h, err := dcgm.GetGPUInstanceHierarchy()
 	c.must(err, "hierarchy")

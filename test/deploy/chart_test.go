@@ -90,7 +90,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// chartFiles are those that Helm stores with a release.
+// chartFiles are the files that Helm stores with a release.
 func chartFiles(t *testing.T) [][]byte {
 	t.Helper()
 	var all [][]byte

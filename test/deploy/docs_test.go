@@ -23,7 +23,7 @@ func TestDocumentedValues(t *testing.T) {
 				continue
 			}
 			keys := strings.Split(string(path[1]), ".")
-			// A section with a form of its own is not looked into.
+			// A section with its own form is not checked.
 			if len(values.sub(keys[0])) == 0 || strings.HasSuffix(string(path[1]), ".yml") {
 				continue
 			}

@@ -44,7 +44,7 @@ var images = map[string]struct {
 	"remediator": {"build-remediator", []string{"/out/accel-remediator"}},
 }
 
-// TestDockerfile: each image runs as a user of its own, has what its build made
+// TestDockerfile: each image runs as its own user, has the files of its build
 // and no more, and can be pinned by digest.
 func TestDockerfile(t *testing.T) {
 	all, args := stages(t)

@@ -238,7 +238,7 @@ func TestUnit(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("systemd-analyze is not installed")
 	}
-	// In a root of its own, where what it calls of the system is not.
+	// In a separate root, without the system's programs that the unit calls.
 	if err := os.MkdirAll(filepath.Join(tree, "bin"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -251,8 +251,8 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-// TestLibrary: the exporter needs the C library and nothing else, and the one
-// that the package asks for has all that it binds.
+// TestLibrary: the exporter needs the C library and nothing else, and the
+// version that the package requires has every symbol that the exporter binds.
 func TestLibrary(t *testing.T) {
 	m := regexp.MustCompile(`libc6 \(>= 2\.(\d+)\)`).FindSubmatch(read(t, "deploy/package/nfpm.yml"))
 	if m == nil {

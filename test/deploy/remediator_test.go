@@ -19,7 +19,7 @@ const remediatorOn = "remediator.enabled=true,remediator.alertmanagers={http://a
 // someRule is a policy of one rule.
 const someRule = ",remediator.policy.rules[0].match.severity=critical,remediator.policy.rules[0].health=failed"
 
-// remediatorCases are those of ci that have it.
+// remediatorCases are the cases of ci with the remediator.
 func remediatorCases(t *testing.T) []string {
 	t.Helper()
 	with := slices.DeleteFunc(cases(t), func(name string) bool { return !strings.HasPrefix(name, "remediator") })
@@ -157,8 +157,8 @@ func TestRemediatorManifest(t *testing.T) {
 	}
 }
 
-// TestOwnPolicy: a kustomization puts a policy and Alertmanagers of its own in
-// the places of those to begin with.
+// TestOwnPolicy: a kustomization replaces the default policy and Alertmanagers
+// with its own.
 func TestOwnPolicy(t *testing.T) {
 	all := build(t, "test/deploy/testdata/remediator")
 	if policy := one(t, all, "ConfigMap").sub("data").text("policy.yml"); policy != string(read(t, "test/deploy/testdata/remediator/policy.yml")) {

@@ -51,8 +51,8 @@ func (files ruleFiles) change(f func(rule object) bool) {
 	}
 }
 
-// TestRules: the rules that are installed are those of the rule files, and of the
-// remediator only with it.
+// TestRules: the installed rules are the rules of the rule files, and rules of
+// the remediator only with it.
 func TestRules(t *testing.T) {
 	for name, want := range map[string]ruleFiles{"prometheus-operator": shipped(t), "remediator-everything": shipped(t, "remediator")} {
 		if diff := gocmp.Diff(want, installed(objects(t, name))); diff != "" {

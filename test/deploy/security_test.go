@@ -30,8 +30,8 @@ func forbidden(t *testing.T, spec *corev1.PodSpec) string {
 	return strings.Join(reasons, "; ")
 }
 
-// What the restricted level has against a container that mounts a folder of
-// the node as root, and against one that is privileged.
+// Violations of the restricted level by a container that mounts a folder of the
+// node as root, and by a privileged container.
 const (
 	asRoot     = "restricted volume types; runAsNonRoot != true; runAsUser=0"
 	privileged = "allowPrivilegeEscalation != false; privileged; " + asRoot + "; unrestricted capabilities"

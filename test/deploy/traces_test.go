@@ -36,7 +36,7 @@ func TestEgress(t *testing.T) {
 	}
 }
 
-// ports are those that a network policy lets out to.
+// ports are the destination ports that a network policy permits.
 func ports(policy object) []float64 {
 	var all []float64
 	rules, _ := policy.sub("spec")["egress"].([]any)

@@ -35,8 +35,8 @@ const maxGarbage = 1 << 30
 // reference is a query whose cost does not change with the rules.
 const reference = `count by (cluster, pool) (count by (cluster, pool, model) (accel_device_info{parent=""}))`
 
-// evaluate runs every rule, in the order of the groups, and what it records is
-// there for those that follow.
+// evaluate runs every rule, in the order of the groups, and its records are
+// there for the rules that follow.
 func (f *fleet) evaluate(ctx context.Context, groups []group, rounds int) ([]cost, error) {
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1 << 30, Timeout: time.Hour, LookbackDelta: lookback})
 	defer engine.Close()

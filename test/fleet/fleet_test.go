@@ -40,8 +40,8 @@ func TestRules(t *testing.T) {
 		"AcceleratorDegraded":        0,
 		"AcceleratorDrift":           1,
 		"AllocationIdle":             2,
-		// Of pods with devices: two jobs, one that shares, and the pods
-		// of the node that gives its devices away one by one.
+		// Of pods with devices: two jobs, a pod that shares, and the pods of
+		// the node that gives its devices away one by one.
 		"namespace_pod:accel_workload:info": 13,
 	} {
 		if got, ok := series[name]; !ok || got != want {

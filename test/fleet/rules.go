@@ -25,8 +25,8 @@ type rule struct {
 
 func (r rule) name() string { return cmp.Or(r.record, r.alert) }
 
-// loadGroups returns the groups of the rule files, each after those that record
-// what it reads.
+// loadGroups returns the groups of the rule files, each after the groups that
+// record the series it reads.
 func loadGroups(paths []string, interval time.Duration) ([]group, error) {
 	var all []group
 	for _, path := range paths {

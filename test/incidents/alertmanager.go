@@ -19,8 +19,8 @@ import (
 )
 
 // receiver is a webhook of both Alertmanagers that notes what arrives: every
-// alert from the one that does not group, notifications from the one with the
-// shipped configuration.
+// alert from the Alertmanager that does not group, notifications from the
+// Alertmanager with the shipped configuration.
 type receiver struct {
 	server    *http.Server
 	url       string
@@ -176,7 +176,7 @@ func shippedConfig(data []byte, url string, factor int) ([]byte, error) {
 	return yaml.Marshal(config)
 }
 
-// Every alert is a group of its own and is sent on at once.
+// Every alert is a separate group and is sent on at once.
 const alertmanagerConfig = `route: {receiver: play, group_by: ['...'], group_wait: 0s, group_interval: 1s, repeat_interval: 24h}
 receivers:
   - name: play

@@ -15,8 +15,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim"
 )
 
-// Incident is one file of the corpus. Times are those of the play, counted
-// from when the exporter has looked at everything once.
+// Incident is one file of the corpus. Times are times of the play, counted from
+// when the exporter has sampled everything once.
 type Incident struct {
 	// Name is that of the file, without .yaml.
 	Name string
@@ -34,7 +34,7 @@ type Incident struct {
 	// DeviceFiles has the node make files below /dev, which needs CAP_MKNOD.
 	DeviceFiles bool `yaml:"device_files"`
 	// Prometheus has a Prometheus scrape the exporter and evaluate the rules in its
-	// stead: of this node alone, or beside another one that stays healthy.
+	// stead: of this node alone, or beside another node that stays healthy.
 	Prometheus string `yaml:"prometheus" accept:"alone|beside"`
 	// KubeStateMetrics are series, in the text format, that this Prometheus scrapes
 	// from kube-state-metrics.
@@ -45,9 +45,9 @@ type Incident struct {
 	// Expect lists the alerts that must arrive. A day without is healthy:
 	// nothing must arrive, whatever it looks like.
 	Expect []Expectation `yaml:"expect"`
-	// Never lists alerts that must not arrive, those of severity info too.
-	// What is neither expected nor allowed must not arrive either, unless its
-	// severity is info.
+	// Never lists alerts that must not arrive, alerts of severity info too. An
+	// alert that is neither expected nor allowed must not arrive either, unless
+	// its severity is info.
 	Never []Pattern `yaml:"never"`
 	// Allow lists alerts that may arrive or not.
 	Allow []Pattern `yaml:"allow"`
@@ -116,8 +116,8 @@ func (s *Step) String() string {
 	return "nothing"
 }
 
-// Pattern names alerts. Labels are those that an alert must have at least; of
-// the label device, gpu N is the GPU of that index.
+// Pattern names alerts. Labels are the labels that an alert must have at least;
+// of the label device, gpu N is the GPU of that index.
 type Pattern struct {
 	Alert  string            `yaml:"alert"`
 	Labels map[string]string `yaml:"labels"`

@@ -12,7 +12,7 @@ import (
 
 const s = time.Second
 
-// labels are those of an alert: its name, its severity and pairs.
+// labels are the labels of an alert: its name, its severity and pairs.
 func labels(alert, severity string, pairs ...string) map[string]string {
 	m := map[string]string{"alertname": alert, "severity": severity}
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -275,8 +275,8 @@ func (n *node) arguments(library string) ([]string, error) {
 	return override(args, n.incident.Flags, n.dir), nil
 }
 
-// override appends flags, in which DIR is dir, and leaves out those that they
-// are in the stead of: most may be given once.
+// override appends flags, in which DIR is dir, and leaves out the args that
+// they replace: most flags may be given once.
 func override(args, flags []string, dir string) []string {
 	for _, f := range flags {
 		name, _, _ := strings.Cut(f, "=")

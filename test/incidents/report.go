@@ -21,8 +21,8 @@ type Alert struct {
 // verdicts is the group whose alerts repeat what the exporter has concluded.
 const verdicts = "accel-incidents"
 
-// atOnce reports whether the alert follows an event or a reading without a
-// wait or a window of its own.
+// atOnce reports whether the alert follows an event or a reading without its
+// own wait or window.
 func (a Alert) atOnce() bool { return a.For == 0 && a.Group == verdicts }
 
 // Report is what became of a corpus.

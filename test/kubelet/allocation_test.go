@@ -196,8 +196,8 @@ func TestHandedOn(t *testing.T) {
 	}
 }
 
-// A kubelet that lists pods that have ended, as those before 1.34 do and later
-// ones on request: this version lists them without their devices.
+// A kubelet that lists pods that have ended, as kubelets before 1.34 do and
+// later kubelets on request: this version lists them without their devices.
 func TestEndedPodsListed(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -65,7 +65,7 @@ func (c *cri) runs(pod, container string) bool {
 	return e != nil && e.status.State == runtime.ContainerState_CONTAINER_RUNNING
 }
 
-// exit ends a running container, as a process of its own accord does.
+// exit ends a running container, as if its process had exited.
 func (c *cri) exit(pod, container string, code int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

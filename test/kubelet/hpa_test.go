@@ -33,11 +33,11 @@ type scaled struct {
 	devices        []string
 }
 
-// A Deployment on simulated GPUs, and one on MIG devices, are scaled by what
-// their own pods use: up when these are busy, down when they are not, and not
-// while the use is unknown. The exporter joins devices to pods by the
-// kubelet, Prometheus records by rules/recordings.yaml, and the adapter serves
-// deploy/prometheus-adapter.
+// A Deployment on simulated GPUs, and a Deployment on MIG devices, are scaled
+// by the use of their own pods: up when the pods are busy, down when they are
+// not, and not while the use is unknown. The exporter joins devices to pods by
+// the kubelet, Prometheus records by rules/recordings.yaml, and the adapter
+// serves deploy/prometheus-adapter.
 func TestScaling(t *testing.T) {
 	t.Parallel()
 	s := newScaling(t)

@@ -42,8 +42,8 @@ func tunableFiles() (files []string) {
 	return files
 }
 
-// command returns a command of this binary in a mount namespace of its own,
-// with the folder root as the kubelet's home.
+// command returns a command of this binary in a new mount namespace, with the
+// folder root as the kubelet's home.
 func command(root string, args ...string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Args = append([]string{insideName, root}, args...)
@@ -92,7 +92,7 @@ func furnish(root string) error {
 	if err := tune(root); err != nil {
 		return err
 	}
-	// The root is opened before what it may lie under is hidden.
+	// The root is opened before a directory above it is hidden.
 	dir, err := os.Open(root)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func furnish(root string) error {
 		return err
 	}
 	// The kubelet removes <log>* for every container that it removes, which is
-	// all of its working directory for one without a log.
+	// all of its working directory for a container without a log.
 	empty := filepath.Join(home, "empty")
 	return cmp.Or(os.MkdirAll(empty, 0o700), os.Chdir(empty))
 }

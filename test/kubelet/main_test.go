@@ -2,9 +2,9 @@
 // API server: their own binaries, with a container runtime, device
 // plug-ins and a DRA driver that are stubs.
 //
-// Each test has a kubelet of its own, in a mount and a network namespace of
-// its own, over a root directory of its own. Nothing of the machine is
-// changed, no port is opened, and no process outlives the test binary.
+// Each test has its own kubelet, in its own mount and network namespace, over
+// its own root directory. Nothing of the machine is changed, no port is opened,
+// and no process outlives the test binary.
 package kubelet_test
 
 import (
@@ -20,8 +20,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The programs. Where one is not named, the tests that need it use the one
-// that the Makefile beside this file builds, and are skipped where that or
+// The programs. Where a program is not named, the tests that need it use the
+// build of the Makefile beside this file, and are skipped where that build or
 // something else is missing.
 var (
 	kubeletBinary   = flag.String("kubelet", "", "the kubelet; a test fails where it cannot run")
@@ -58,7 +58,7 @@ func needs(t *testing.T) string {
 	return path
 }
 
-// program returns the path of the program that was asked for, or of the one
+// program returns the path of the program that was asked for, or of the program
 // that is built under a name of this pattern.
 func program(t *testing.T, asked, built string) string {
 	t.Helper()

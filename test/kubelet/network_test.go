@@ -44,7 +44,7 @@ func newNetwork() (w *network, err error) {
 
 func (w *network) Close() error { return w.ns.Close() }
 
-// onThread runs do on a thread of its own, which ends with it and so may be
+// onThread runs do on a separate thread, which ends with it and so may be
 // spoiled.
 func onThread(do func()) {
 	done := make(chan struct{})

@@ -64,8 +64,8 @@ type node struct {
 	run  *process // nil while the kubelet is down
 }
 
-// newNode returns a node whose kubelet has not been started, in a network of
-// its own.
+// newNode returns a node whose kubelet has not been started, in its own
+// network.
 func newNode(t *testing.T) *node {
 	t.Helper()
 	needs(t)

@@ -27,7 +27,7 @@ type plugin struct {
 	changed chan struct{} // closed when devices change
 }
 
-// device is one that a plug-in gives out.
+// device is a device that a plug-in offers.
 type device struct {
 	id   string
 	numa []int64

@@ -55,7 +55,7 @@ func TestClusterRecovery(t *testing.T) {
 	}
 }
 
-// A token that is replaced before it ends is never missed; one that ends is
+// A token that is replaced before it ends is never missed; a token that ends is
 // reported, and recovered from as soon as there is another.
 func TestClusterToken(t *testing.T) {
 	t.Parallel()
@@ -105,7 +105,7 @@ func TestClusterToken(t *testing.T) {
 }
 
 // An etcd that was restored from a backup: the API server's versions begin
-// again before those that the Watcher has seen.
+// again before the versions that the Watcher has seen.
 func TestClusterRestored(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

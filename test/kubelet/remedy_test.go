@@ -86,8 +86,8 @@ func (r *remedy) act(args ...string) {
 	r.remediator = r.replica("one", "remediator.kubeconfig", remediatorAddress, args...)
 }
 
-// replica starts a remediator of a name of its own. Of a flag that is given
-// twice the last counts.
+// replica starts a remediator with its own name. Of a flag that is given twice
+// the last value counts.
 func (r *remedy) replica(pod, kubeconfig, address string, args ...string) *process {
 	r.t.Helper()
 	return r.run("remediator.log", abs(r.t, *remediatorBinary), slices.Concat([]string{
@@ -97,7 +97,7 @@ func (r *remedy) replica(pod, kubeconfig, address string, args ...string) *proce
 }
 
 // export starts the exporter on a simulated node, with the kubelet of the
-// simulation, and with rules of its own.
+// simulation, and with its own rules.
 func (r *remedy) export(node string) {
 	r.t.Helper()
 	rules, err := os.ReadFile(root + "/rules/devices.yaml")
@@ -153,7 +153,7 @@ func (r *remedy) fire(end time.Time, nodes ...string) {
 	r.fireAs(end, list...)
 }
 
-// fireAs sends alerts with these labels beside those that all have.
+// fireAs sends alerts with these labels beside the labels that all alerts have.
 func (r *remedy) fireAs(end time.Time, labels ...object) {
 	r.t.Helper()
 	var list []any

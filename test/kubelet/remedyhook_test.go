@@ -18,7 +18,7 @@ const (
 	hookURL  = "http://127.0.0.1:8088/reset"
 )
 
-// hook is a tool of somebody's that is called.
+// hook is an external tool that the remediator calls.
 type hook struct {
 	mu      sync.Mutex
 	answers []int // the next ones; the last stays
@@ -28,7 +28,7 @@ type hook struct {
 	last    object
 }
 
-// newHook returns one that listens.
+// newHook returns a hook that listens.
 func newHook(r *remedy, answers ...int) *hook {
 	r.t.Helper()
 	h := &hook{answers: answers, called: map[string]int{}, took: map[string]int{}}

@@ -24,7 +24,7 @@ spec:
 )
 
 // killer kills a remediator before the first change that it asks for, and after
-// each one that it has not asked for before.
+// each change that it has not asked for before.
 type killer struct {
 	*proxy
 	mu    sync.Mutex

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// replicas are remediators, each with a proxy of its own that checks that only
-// only the leader acts.
+// replicas are remediators, each with its own proxy that checks that only the
+// leader acts.
 type replicas struct {
 	*remedy
 	proxies []*proxy
@@ -22,7 +22,7 @@ type replicas struct {
 	stop   bool                // at the next change
 }
 
-// pausedRequest is one that is under way while its sender is stopped.
+// pausedRequest is a request under way while its sender is stopped.
 type pausedRequest struct {
 	replica int
 	*request
@@ -88,8 +88,9 @@ func (s *replicas) marks(node string) int {
 }
 
 // Of three remediators one acts. Where it is killed, ends, or is stopped for so
-// long that another has taken over, the others go on; what it was about to do
-// when it was stopped it does no more, and what was under way has no effect.
+// long that another has taken over, the others go on. A stopped remediator does
+// not make the change that it was about to make, and its request under way has
+// no effect.
 func TestRemedyLease(t *testing.T) {
 	t.Parallel()
 	r := newRemedy(t, "node-0", "node-1", "node-2", "node-3", "node-4")

@@ -28,14 +28,14 @@ type proxy struct {
 	meet func(w http.ResponseWriter, req *request)
 }
 
-// request is one that is on its way.
+// request is a request on its way.
 type request struct {
 	*http.Request
 	body []byte
 	p    *proxy
 }
 
-// newProxy returns one that listens on a port, and writes a kubeconfig that
+// newProxy returns a proxy that listens on a port, and writes a kubeconfig that
 // leads there.
 func newProxy(r *remedy, port int, kubeconfig string) *proxy {
 	r.t.Helper()

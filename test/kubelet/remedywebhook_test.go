@@ -14,7 +14,7 @@ import (
 )
 
 // Webhooks are sent to the remediator, with a password that may be wrong, and to
-// somebody who listens to all of them.
+// a listener that receives all of them.
 const (
 	guardedAlertmanager = `route: {receiver: both, group_by: ['...'], group_wait: 0s, group_interval: 1s, repeat_interval: 2s}
 receivers:
@@ -88,8 +88,8 @@ func (r *remedy) configureGuarded(password string) {
 
 // A remediator that looks by itself once an hour looks when Alertmanager's
 // webhook comes, by TLS and with the password; without it, nothing happens.
-// Webhooks that somebody sends again, in another order, make it look and change
-// nothing that is not so.
+// Webhooks that are replayed in another order start a pass and change nothing
+// that the alerts do not require.
 func TestRemedyWebhook(t *testing.T) {
 	t.Parallel()
 	r := newRemedy(t, "node-0", "node-1")

@@ -1,5 +1,5 @@
 // Command nvml compares the constants of nvml.h between releases of NVML and
-// writes those that changed to the file that it is called with.
+// writes the changed constants to the file that it is called with.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// releases are the versions of go-nvml, each with a header of its own: NVML 12.4
+// releases are the versions of go-nvml, each with its own header: NVML 12.4
 // (R550), 12.9 (R575), 13.0.0 (R580), 13.1 (R590) and 13.3.
 var releases = []string{"v0.12.4-1", "v0.12.9-0", "v0.13.0-1", "v0.13.1-0", "v0.13.3-1"}
 

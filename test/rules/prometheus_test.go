@@ -38,7 +38,7 @@ type prometheus struct {
 	symbols *labels.SymbolTable
 	// seen are the series of the target by their text on the page.
 	seen map[string]*scraped
-	// live are those of the last scrape.
+	// live are the series of the last scrape.
 	live map[string]*scraped
 	text bytes.Buffer
 }

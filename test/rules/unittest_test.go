@@ -42,13 +42,13 @@ type unitTest struct {
 	} `yaml:"promql_expr_test"`
 }
 
-// maxSteps is how many steps of a unit test are played. Those that look back
+// maxSteps is how many steps of a unit test are played. Tests that look back
 // for days repeat themselves.
 const maxSteps = 600
 
 // TestUnitTests plays the series of the unit tests of rules as pages, against
-// the rules that they are for, those of a cluster included. What they expect is
-// not looked at: promtool does that.
+// the rules that they test, the rules of a cluster included. Their expectations
+// are not checked: promtool does that.
 func TestUnitTests(t *testing.T) {
 	paths, err := filepath.Glob("../../rules/tests/*.yaml")
 	if err != nil || len(paths) == 0 {

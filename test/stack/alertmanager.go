@@ -37,7 +37,7 @@ func Alertmanager(ctx context.Context, program, dir, address string, configurati
 
 // unpacked reports whether the program stands in a package of Debian's that
 // was unpacked and not installed. It finds its templates at a fixed path, so it
-// is shown the package's /usr/share in a mount namespace of its own.
+// runs in a mount namespace with the package's /usr/share.
 func unpacked(program string) (share string, ok bool) {
 	if _, err := os.Stat(assets); err == nil {
 		return "", false

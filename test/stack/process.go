@@ -20,7 +20,7 @@ import (
 // machine is busy.
 const Patience = 2 * time.Minute
 
-// Process is a running program, in a process group of its own.
+// Process is a running program, in its own process group.
 type Process struct {
 	cmd   *exec.Cmd
 	log   *os.File

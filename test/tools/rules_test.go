@@ -71,8 +71,8 @@ func copyRules(t *testing.T, dir string) []string {
 	return names
 }
 
-// healthy returns an error as long as Prometheus lacks a rule, or has one that
-// it has not evaluated or could not.
+// healthy returns an error as long as Prometheus lacks a rule, or has a rule
+// that it has not evaluated or could not evaluate.
 func healthy(prometheus string, want []string) error {
 	var answer struct {
 		Data struct {

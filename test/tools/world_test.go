@@ -105,7 +105,8 @@ func (s simulated) run(t *testing.T) (string, func(fault string)) {
 }
 
 // remedied is the page of an accel-remediator that has something for every
-// panel: the page of its own test, with actions of the first minute and a pass just now.
+// panel: the page of the remediator's test, with actions of the first minute and a pass
+// just now.
 func remedied(t *testing.T) string {
 	page, err := os.ReadFile(filepath.Join(root, "internal/remediation/testdata/page.metrics"))
 	if err != nil {
