@@ -288,7 +288,7 @@ func (o outcome) late() outcome {
 
 const (
 	// grace is the time after the deadline of its context in which a source
-	// can return what it has read.
+	// can return its readings.
 	grace = 250 * time.Millisecond
 	// closeGrace is the time in which a Sample must return at the end. Killing
 	// a worker takes less.

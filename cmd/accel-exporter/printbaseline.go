@@ -15,7 +15,7 @@ import (
 const printPatience = time.Minute
 
 // baselineCommand is `accel-exporter baseline print`: it samples this node as
-// the exporter would and writes what it found as a baseline.
+// the exporter would and writes the result as a baseline.
 func baselineCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := &sampleFlags{interval: onceInterval}
 	app := kingpin.New("accel-exporter baseline", "Baselines: approved configurations by hardware class.")

@@ -16,7 +16,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/status"
 )
 
-// viewFlags are how a command shows what it got from an exporter.
+// viewFlags select how a command shows the answer of an exporter.
 type viewFlags struct {
 	json  bool
 	color string

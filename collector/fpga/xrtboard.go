@@ -116,7 +116,7 @@ func (a *alveo) board(r *reading) {
 		if stalled, ok := a.flag(r, dir+"/xmc_heartbeat_stall"); ok {
 			r.SetBool(collector.FPGAControllerStalled, stalled)
 			if stalled {
-				return // what it shows is out of date
+				return // the sensor files are out of date
 			}
 		}
 	}

@@ -134,7 +134,7 @@ func (a *asker) took(c *call, ret nvml.Return) bool {
 }
 
 // fail counts a return code other than success, keeps it for the round's error,
-// and records what it means for the device.
+// and records its consequence for the device.
 func (r *round) fail(name string, ret nvml.Return) {
 	if fatal(ret) && r.fatal == nvml.SUCCESS {
 		r.fatal = ret

@@ -73,7 +73,8 @@ func NotReturned(what string) error {
 	return fmt.Errorf("read %s: has not returned: %w", what, context.DeadlineExceeded)
 }
 
-// Close stops Workers, each known by what it reads, and waits for their calls.
+// Close stops Workers, whose keys name them in errors, and waits for their
+// calls.
 func Close[W interface {
 	Stop()
 	Stopped(done <-chan struct{}) bool

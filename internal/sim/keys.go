@@ -4,8 +4,8 @@ import "strings"
 
 // The keys of fixtures/nvml/keys.def; a test compares both.
 
-// quirks are how a driver, or what it is called from, differs from the usual:
-// QUIRKS of fixtures/nvml/state.h.
+// quirks are differences of a driver, or of its caller's environment, from the
+// usual: QUIRKS of fixtures/nvml/state.h.
 var quirks = []string{"unprivileged", "no-libcuda", "fixed-list", "other-pids", "capacity-counts", "growing-counts", "gpm-races"}
 
 // locations are where ECC errors are counted.

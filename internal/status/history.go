@@ -8,8 +8,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// The history is kept whether or not anybody looks: who opens the page after a fault
-// wants the minutes before it. A device costs under 1 KiB, and a sample every ten
+// The history is kept also while no browser shows the page: after a fault, the
+// minutes before it are needed. A device costs under 1 KiB, and a sample every ten
 // seconds a few microseconds.
 const (
 	step       = 10 * time.Second

@@ -69,7 +69,8 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 // large is the number of GPUs for which the cost is stated.
 const large = 80_000
 
-// report writes the table, the most expensive rule first, and what it was measured on.
+// report writes the table, the most expensive rule first, and the simulated fleet that
+// it was measured on.
 func report(w io.Writer, costs []cost, f *fleet) error {
 	each := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 / float64(f.gpus) }
 	kib := func(bytes float64) float64 { return bytes / 1024 / float64(f.gpus) }

@@ -115,7 +115,7 @@ func surplus(kind string, wrong int, notices []Notice) string {
 	return lines
 }
 
-// about names an alert and what it is about.
+// about names an alert and its subject.
 func about(labels map[string]string) Pattern {
 	p := Pattern{Alert: labels["alertname"], Labels: map[string]string{}}
 	for _, name := range []string{"device", "namespace", "workload", "source", "component"} {

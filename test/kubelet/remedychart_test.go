@@ -149,8 +149,8 @@ func (r *remedy) uses(release string, refused ...string) {
 	}
 }
 
-// recorded returns what a release's remediator was let do and what it was denied,
-// by the API server's own record.
+// recorded returns the requests of a release's remediator that were allowed and
+// denied, by the API server's audit log.
 func (r *remedy) recorded(release string) (used, denied []string) {
 	r.t.Helper()
 	by := map[string]map[string]bool{"allow": {}, "forbid": {}}

@@ -18,7 +18,7 @@ type Judge struct {
 	mu        sync.Mutex // guards what follows
 	node      node
 	join      *join     // who has a device
-	activity  activity  // what it does for them
+	activity  activity  // the use of devices by pods
 	publisher publisher // the series of both
 	meta      meta      // the series of the API server's data
 }

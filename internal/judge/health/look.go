@@ -11,7 +11,8 @@ type hit struct {
 	n, total int     // readings that match, and readings examined
 	sum      float64 // of the examined readings
 	show     [2]string
-	// value of the first reading that matches, and what it was compared with.
+	// value of the first reading that matches, and the limit that it was
+	// compared with.
 	value, limit float64
 }
 

@@ -1,7 +1,7 @@
 // Command play plays the incidents of fixtures/incidents and prints what was
 // caught, missed and false. It fails where anything was not as stated. Run it
 // from the root of the repository after make build; docs/incidents.md explains
-// what it does.
+// the play.
 package main
 
 import (
