@@ -31,8 +31,11 @@ func alertsCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	if err := ask.get(ctx, "/debug/rules", "", &report); err != nil {
 		return err
 	}
+	all := len(newAlertList(&report).Alerts)
 	narrowAlerts(&report, *what)
-	return show(&view, stdout, newAlertList(&report), printAlerts)
+	list := newAlertList(&report)
+	list.Others = all - len(list.Alerts)
+	return show(&view, stdout, list, printAlerts)
 }
 
 const alertsHelp = "Only alerts with one of these: a name (AcceleratorFailed), a severity, a state (firing, pending, resolved), the value of a label, as a device or the beginning of its id, a namespace or a workload, or a pod, as POD or NAMESPACE/POD."
@@ -60,6 +63,8 @@ type alertList struct {
 	// EvaluatedAt is the time of the last evaluation, zero before the first.
 	EvaluatedAt time.Time      `json:"evaluated_at,omitzero"`
 	Alerts      []engine.Alert `json:"alerts"`
+	// Others is how many alerts the arguments leave out.
+	Others int `json:"others"`
 	// Broken are the errors of rules, by rule.
 	Broken map[string]string `json:"failing_rules,omitempty"`
 }
@@ -113,6 +118,9 @@ func printAlerts(s *screen, list *alertList) error {
 	switch {
 	case list.EvaluatedAt.IsZero():
 		s.paragraph("", "", "The rules have not been evaluated yet.")
+		return nil
+	case len(list.Alerts) == 0 && list.Others > 0:
+		s.paragraph("", "", fmt.Sprintf("None of these alerts fires or is pending; of the others %d do.", list.Others))
 		return nil
 	case len(list.Alerts) == 0:
 		s.paragraph(green, "", "No alert fires or is pending.")

@@ -38,9 +38,10 @@ const (
 
 // incident is what a person must know about a device that needs attention.
 type incident struct {
-	since   time.Time // it has been unhealthy since, apart from pauses shorter than stay
-	until   time.Time // it is remembered
-	pods    []string  // that held the device
+	since   time.Time          // it has been unhealthy since, apart from pauses shorter than stay
+	until   time.Time          // it is remembered
+	pods    []string           // that held the device
+	reasons []collector.Reason // of the failure, as long as the device is failed
 	labels  []string
 	changed time.Time // of labels
 }
@@ -90,7 +91,7 @@ func (st *device) publish(now time.Time, d *collector.Device, partitions []*coll
 	for _, p := range partitions {
 		i.hurt(p, from)
 	}
-	if labels := i.describe(k, d); !slices.Equal(labels, i.labels) {
+	if labels := i.describe(k, i.recall(k, d.Verdict), d); !slices.Equal(labels, i.labels) {
 		i.labels, i.changed = labels, now
 	}
 	d.Readings = append(d.Readings, collector.Reading{
@@ -118,9 +119,33 @@ func (i *incident) hurt(d *collector.Device, from time.Time) {
 	}
 }
 
+// recall returns the verdict with the reasons of the failure that have ended, each in its
+// former place: a repair ends the cause before it ends what followed from it, and until
+// then the message must name the cause.
+func (i *incident) recall(k string, v *collector.Verdict) *collector.Verdict {
+	if k != failed {
+		i.reasons = nil
+		return v
+	}
+	all := slices.Clone(v.Reasons)
+	for n, r := range i.reasons {
+		if !slices.ContainsFunc(all, func(now collector.Reason) bool { return now.Code == r.Code }) {
+			all = slices.Insert(all, min(n, len(all)), r)
+		}
+	}
+	i.reasons = nil
+	for _, r := range all {
+		if r.Severity == failed && len(i.reasons) < maxReasons {
+			i.reasons = append(i.reasons, r)
+		}
+	}
+	recalled := *v
+	recalled.Reasons = all
+	return &recalled
+}
+
 // describe returns the labels of the incident, in the order of the metric.
-func (i *incident) describe(k string, d *collector.Device) []string {
-	v := d.Verdict
+func (i *incident) describe(k string, v *collector.Verdict, d *collector.Device) []string {
 	var info collector.Reading
 	if n := slices.IndexFunc(d.Readings, func(r collector.Reading) bool { return r.Metric == collector.DeviceInfo }); n >= 0 {
 		info = d.Readings[n]

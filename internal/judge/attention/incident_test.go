@@ -311,6 +311,27 @@ func TestIncidentChanges(t *testing.T) {
 	}
 }
 
+// TestIncidentCause: while a device is repaired, its cause ends before what followed from
+// it, and the message goes on to name the cause. A later failure does not have it.
+func TestIncidentCause(t *testing.T) {
+	j := attention.New()
+	for i, c := range []struct {
+		verdict *collector.Verdict
+		reasons string
+	}{
+		{fault("failed", "reboot", "xid_79|Xid 79"), "xid_79"},
+		{fault("failed", "reboot", "xid_79|Xid 79", "device_lost|device lost"), "xid_79 device_lost"},
+		{fault("failed", "reboot", "device_lost|device lost", "nobody_answers|nobody answers"), "xid_79 device_lost nobody_answers"},
+		{fault("degraded", "inspect", "nvlink_down|NVLink down"), "nvlink_down"},
+		{fault("failed", "reboot", "device_lost|device lost"), "device_lost"},
+	} {
+		got := incident(t, j, began.Add(time.Duration(i)*time.Minute), card(c.verdict)).labels
+		if got["reasons"] != c.reasons || strings.Contains(c.reasons, "xid_79") != strings.Contains(got["summary"], "Xid 79") {
+			t.Errorf("step %d: %q, want %q; %s", i, got["reasons"], c.reasons, got["summary"])
+		}
+	}
+}
+
 // TestIncidentPods: the pods of partitions, and the pods that the fault has ended,
 // are named once each and at most eight of them; a partition has no incident.
 func TestIncidentPods(t *testing.T) {
