@@ -77,7 +77,7 @@ func TestGarbledIdentities(t *testing.T) {
 	file := filepath.Join(dir, identity.File)
 	writeFile(t, file, "{\n \"version\": 7}\n")
 	n := start(t, scenario, nil, "--path.state="+dir)
-	if m := n.log.await(regexp.MustCompile(`the file is refused.*` + regexp.QuoteMeta(identity.File) + `:2: version: found the number 7`)); m == nil {
+	if m := n.log.await(regexp.MustCompile(`the file is refused.*` + regexp.QuoteMeta(identity.File) + `: found version 7`)); m == nil {
 		t.Error("the log does not name the mistake")
 	}
 	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "7")
