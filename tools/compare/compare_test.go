@@ -117,9 +117,7 @@ accel_processes{device="GPU-2",type="compute"} 2
 
 func TestCompare(t *testing.T) {
 	want := map[string]verdict{
-		"fan_speed": neither,
-		"ecc_errors/volatile/sram_uncorrectable_parity": absentHere,
-		"ecc_errors/volatile/sram_uncorrectable_secded": absentHere,
+		"fan_speed":             neither,
 		"/driver_version":       equal,
 		"product_architecture":  equal,
 		"uuid":                  differs,
