@@ -111,7 +111,7 @@ func TestRefused(t *testing.T) {
 		{"an OTLP endpoint that is no URL", "--set=traces.endpoint=collector:4317", "/traces/endpoint"},
 		{"an unknown alert", "--set=rules.disabled={AcceleratorFaild}", "rules.disabled: no alert is named AcceleratorFaild; accepted are Accel"},
 		{"an unknown rule file", "--set=rules.files.host=true", "rules.files.host: no rule file has this name; accepted are devices, "},
-		{"a label of the rules", "--set=rules.labels.severity=x", "rules.labels.severity: the rules use this label; refused are alertname, "},
+		{"a label of the rules", "--set=rules.labels.severity=x", "rules.labels.severity: the rules use this label; refused are alertmanager, alertname, "},
 		{"a label that Prometheus refuses", "--set=rules.labels.__name__=x", "/rules/labels"},
 		{"a rule without expression", "--set=rules.extra[0].name=a,rules.extra[0].rules[0].alert=A", "/rules/extra/0/rules/0"},
 		{"a digest that is none", "--set=image.digest=sha256:abc", "/image/digest"},
