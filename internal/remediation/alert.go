@@ -87,7 +87,7 @@ func NewAlerts(settle time.Duration, now time.Time) *Alerts {
 // answer, all known alerts count as listed now: an Alertmanager that has restarted lists
 // none at first.
 func (a *Alerts) Listed(now time.Time, answers []Answer) {
-	listed, failed := map[string]*tracked{}, map[string]bool{}
+	listed, failed, answered := map[string]*tracked{}, map[string]bool{}, false
 	for _, answer := range answers {
 		if answer.Err != nil {
 			failed[answer.Alertmanager] = true
@@ -96,7 +96,7 @@ func (a *Alerts) Listed(now time.Time, answers []Answer) {
 			}
 			continue
 		}
-		a.silent[answer.Alertmanager] = false
+		a.silent[answer.Alertmanager], answered = false, true
 		for _, alert := range answer.Alerts {
 			key := alert.key()
 			if s := listed[key]; s != nil {
@@ -107,7 +107,7 @@ func (a *Alerts) Listed(now time.Time, answers []Answer) {
 			listed[key].by[answer.Alertmanager] = true
 		}
 	}
-	if len(failed) == len(answers) {
+	if !answered {
 		a.blind = true
 		return
 	}

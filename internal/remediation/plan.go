@@ -14,14 +14,15 @@ const (
 	WithheldHold       = "hold"       // the annotation of a person
 	WithheldSuppressed = "suppressed" // the alert is silenced, inhibited, or not listed any more
 	WithheldShare      = "share"      // limits.share
-	WithheldHour       = "hour"       // limits.per_hour, limits.returns_per_hour
+	WithheldHour       = "hour"       // limits.per_hour
+	WithheldPace       = "pace"       // limits.returns_per_hour
 	WithheldBreaker    = "breaker"    // much of the pool fails at once
 	WithheldUnknown    = "unknown"    // an Alertmanager that may know the alert does not answer
 	WithheldPolicy     = "policy"     // the policy has changed and does not cover what the node is out for
 )
 
 // Withheld lists those reasons.
-var Withheld = []string{WithheldHold, WithheldSuppressed, WithheldShare, WithheldHour, WithheldBreaker, WithheldUnknown, WithheldPolicy}
+var Withheld = []string{WithheldHold, WithheldSuppressed, WithheldShare, WithheldHour, WithheldPace, WithheldBreaker, WithheldUnknown, WithheldPolicy}
 
 // Plan lists the actions that are due now. As JSON it is the page /debug/plan.
 type Plan struct {
@@ -171,7 +172,7 @@ func (p *Policy) keeps(n *Node, r *Record, alerts *Alerts, c *counts) string {
 	case alerts.fires(r.Alerts, n.Name) || !p.covers(r):
 		return WithheldPolicy
 	case c.back >= p.Limits.ReturnsPerHour:
-		return WithheldHour
+		return WithheldPace
 	}
 	return ""
 }

@@ -234,7 +234,7 @@ func shorten(s string, n int) string {
 }
 
 // now and later are the recommended actions in the imperative: for a device on which
-// work has ended, and for a pod that still works.
+// work has ended, and for a device that still works.
 var (
 	nowSteps = map[string]string{
 		"inspect": "Cordon, run the vendor's diagnostic.", "update_software": "Stop its pods, update its software.",
