@@ -99,7 +99,7 @@ func TestIncidents(t *testing.T) {
 		summary string
 	}{
 		{"healthy", &collector.Verdict{State: "healthy", Action: "none"}, nil, "", ""},
-		{"unobserved", fault("unknown", "none", "nobody_answers"), nil, "", ""},
+		{"unobserved", fault("unknown", "none", "no_answer"), nil, "", ""},
 		{
 			"failed", fault("failed", "reboot", "xid_79|Xid 79"),
 			[]string{"inference/chat-0"},
@@ -249,7 +249,7 @@ func TestSummaryLength(t *testing.T) {
 // time in which the device is not observed.
 func TestIncidentSince(t *testing.T) {
 	healthy := &collector.Verdict{State: "healthy"}
-	unknown := fault("unknown", "none", "nobody_answers|nobody answers")
+	unknown := fault("unknown", "none", "no_answer|no answer")
 	for name, c := range map[string]struct {
 		pause  *collector.Verdict
 		before time.Duration // the incident comes back
@@ -321,7 +321,7 @@ func TestIncidentCause(t *testing.T) {
 	}{
 		{fault("failed", "reboot", "xid_79|Xid 79"), "xid_79"},
 		{fault("failed", "reboot", "xid_79|Xid 79", "device_lost|device lost"), "xid_79 device_lost"},
-		{fault("failed", "reboot", "device_lost|device lost", "nobody_answers|nobody answers"), "xid_79 device_lost nobody_answers"},
+		{fault("failed", "reboot", "device_lost|device lost", "no_answer|no answer"), "xid_79 device_lost no_answer"},
 		{fault("degraded", "inspect", "nvlink_down|NVLink down"), "nvlink_down"},
 		{fault("failed", "reboot", "device_lost|device lost"), "device_lost"},
 	} {

@@ -68,7 +68,7 @@ func TestPartitionsInherit(t *testing.T) {
 	devices := node(unseen)
 	unseen(&devices[1])
 	same(t, verdicts(t, j, snapshot(start, news(event(collector.EventDriverLoaded, of(""))), devices...)), map[string]string{
-		"A-child": "unknown none nobody_answers", gpuID: "unknown none nobody_answers", "GPU-2": "healthy none", "Z-orphan": "healthy none",
+		"A-child": "unknown none no_answer", gpuID: "unknown none no_answer", "GPU-2": "healthy none", "Z-orphan": "healthy none",
 	})
 }
 
@@ -94,7 +94,7 @@ func TestEventsFindTheirDevice(t *testing.T) {
 		map[string]string{"GPU-7": "failed reboot recovery_action_reboot", gpuID: "failed reset recovery_action_reset xid_119", "GPU-2": "failed reboot xid_79"})
 	// A device that is known only by its address until the driver reports it.
 	bus := device("0000:aa:00.0", collector.GPU, now, at("0000:aa:00.0"), func(d *collector.Device) { d.Witness = true })
-	same(t, verdicts(t, j, snapshot(now, news(xid(119, of(bus.ID))), bus)), map[string]string{bus.ID: "failed reset xid_119 nobody_answers"})
+	same(t, verdicts(t, j, snapshot(now, news(xid(119, of(bus.ID))), bus)), map[string]string{bus.ID: "failed reset xid_119 no_answer"})
 	same(t, verdicts(t, j, snapshot(now, nil, device("GPU-3", collector.GPU, now, at(bus.ID)))), map[string]string{"GPU-3": "failed reset xid_119"})
 }
 
@@ -119,14 +119,14 @@ func TestSwitches(t *testing.T) {
 		e    collector.Event
 		want string
 	}{
-		{sxid(12028, "nonfatal"), "unknown none nobody_answers"},
-		{sxid(10004, "fatal"), "failed inspect sxid_10004 nobody_answers"},
-		{sxid(10005, "nonfatal"), "unknown none nobody_answers"},
-		{sxid(54321, "nonfatal"), "unknown inspect nobody_answers sxid_unknown"},
-		{sxid(11001, "nonfatal"), "unknown reset nobody_answers sxid_11001 sxid_unknown"},
-		{sxid(11001, "fatal"), "failed reset sxid_11001 nobody_answers sxid_unknown"}, // a later one is fatal
-		{sxid(54321, "fatal"), "failed reset sxid_11001 sxid_unknown nobody_answers"},
-		{sxid(22003, ""), "failed reset sxid_11001 sxid_22003 sxid_unknown nobody_answers"},
+		{sxid(12028, "nonfatal"), "unknown none no_answer"},
+		{sxid(10004, "fatal"), "failed inspect sxid_10004 no_answer"},
+		{sxid(10005, "nonfatal"), "unknown none no_answer"},
+		{sxid(54321, "nonfatal"), "unknown inspect no_answer sxid_unknown"},
+		{sxid(11001, "nonfatal"), "unknown reset no_answer sxid_11001 sxid_unknown"},
+		{sxid(11001, "fatal"), "failed reset sxid_11001 no_answer sxid_unknown"}, // a later one is fatal
+		{sxid(54321, "fatal"), "failed reset sxid_11001 sxid_unknown no_answer"},
+		{sxid(22003, ""), "failed reset sxid_11001 sxid_22003 sxid_unknown no_answer"},
 	} {
 		same(t, verdicts(t, j, snapshot(start, news(step.e), unlisted())), map[string]string{at: step.want})
 	}
@@ -175,7 +175,7 @@ func TestFPGAs(t *testing.T) {
 		{"alarm", facts(family("accel_fpga_sensor_alarm", 1, "Board", "critical")), 10 * second, "degraded inspect fpga_sensor_critical"},
 		{"warning", facts(family("accel_fpga_sensor_alarm", 1, "Board", "warning")), hour, "healthy none"},
 		{"flash", facts(family("accel_fpga_firmware_update_error", 1, "hw-error")), 0, "degraded inspect fpga_update_failed"},
-		{"a card whose driver is not read", facts(unseen, family("accel_device_seen", 0, "fpga"), family("accel_device_seen", 1, "pcie")), hour, "unknown none nobody_answers"},
+		{"a card whose driver is not read", facts(unseen, family("accel_device_seen", 0, "fpga"), family("accel_device_seen", 1, "pcie")), hour, "unknown none no_answer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := health.New(health.Builtin(), health.Options{})

@@ -28,9 +28,9 @@ var loaded = event(collector.EventDriverLoaded)
 var cases = []history{
 	{"healthy", []step{{want: "healthy none"}}},
 	{"no source has sampled", []step{
-		{facts: facts(unseen), want: "unknown none nobody_answers"},
+		{facts: facts(unseen), want: "unknown none no_answer"},
 		{after: second, want: "healthy none"},
-		{after: second, facts: facts(unseen), want: "unknown none nobody_answers"},
+		{after: second, facts: facts(unseen), want: "unknown none no_answer"},
 	}},
 
 	{"application errors", []step{
@@ -121,8 +121,8 @@ var cases = []history{
 	}},
 	{"the recovery action is kept while the device does not answer", []step{
 		{facts: facts(driver("reset")), want: "failed reset recovery_action_reset"},
-		{after: minute, facts: facts(unseen), want: "failed reset recovery_action_reset nobody_answers"},
-		{after: minute, facts: facts(unseen), news: news(event(collector.EventDriverLoaded, of(""))), want: "unknown none nobody_answers"},
+		{after: minute, facts: facts(unseen), want: "failed reset recovery_action_reset no_answer"},
+		{after: minute, facts: facts(unseen), news: news(event(collector.EventDriverLoaded, of(""))), want: "unknown none no_answer"},
 		{after: minute, facts: facts(driver("none")), want: "healthy none"},
 	}},
 	{"only the kernel log reports the driver's action", []step{
@@ -138,38 +138,38 @@ var cases = []history{
 
 	{"fallen off the bus", []step{
 		{news: news(event(collector.EventBusLoss), xid(79)), want: "failed reboot xid_79"},
-		{after: second, facts: facts(down(collector.ReasonLost)), want: "failed reboot xid_79 device_lost nobody_answers"},
-		{after: hour, facts: facts(unseen), want: "failed reboot xid_79 nobody_answers"},
-		{after: hour, facts: facts(down(collector.ReasonMissing)), want: "failed reboot xid_79 nobody_answers"},
-		{after: minute, facts: facts(down(collector.ReasonMissing)), want: "failed reboot xid_79 device_missing nobody_answers"},
+		{after: second, facts: facts(down(collector.ReasonLost)), want: "failed reboot xid_79 device_lost no_answer"},
+		{after: hour, facts: facts(unseen), want: "failed reboot xid_79 no_answer"},
+		{after: hour, facts: facts(down(collector.ReasonMissing)), want: "failed reboot xid_79 no_answer"},
+		{after: minute, facts: facts(down(collector.ReasonMissing)), want: "failed reboot xid_79 device_missing no_answer"},
 	}},
 	{"a lost device answers again", []step{
 		{news: news(xid(79)), want: "failed reboot xid_79"},
-		{after: second, facts: facts(down(collector.ReasonLost)), want: "failed reboot xid_79 device_lost nobody_answers"},
+		{after: second, facts: facts(down(collector.ReasonLost)), want: "failed reboot xid_79 device_lost no_answer"},
 		{after: minute, want: "healthy none"},
 		{after: minute, news: news(xid(119)), want: "failed reset xid_119"},
 		{after: minute, want: "failed reset xid_119"},
-		{after: minute, facts: facts(down(collector.ReasonLost)), want: "failed reboot xid_119 device_lost nobody_answers"},
+		{after: minute, facts: facts(down(collector.ReasonLost)), want: "failed reboot xid_119 device_lost no_answer"},
 		{after: minute, facts: facts(stale(90 * second)), want: "failed reset xid_119"},
 		{after: minute, want: "healthy none"},
 	}},
 	{"the driver requires a reset", []step{
-		{facts: facts(down(collector.ReasonResetRequired)), want: "failed reset device_reset_required nobody_answers"},
+		{facts: facts(down(collector.ReasonResetRequired)), want: "failed reset device_reset_required no_answer"},
 		{after: minute, want: "healthy none"},
 	}},
 	{"a call that does not return", []step{
-		{facts: facts(down(collector.ReasonStuck)), want: "unknown none nobody_answers"},
-		{after: 59 * second, facts: facts(down(collector.ReasonStuck)), want: "unknown none nobody_answers"},
-		{after: second, facts: facts(down(collector.ReasonStuck)), want: "failed reboot device_stuck nobody_answers"},
+		{facts: facts(down(collector.ReasonStuck)), want: "unknown none no_answer"},
+		{after: 59 * second, facts: facts(down(collector.ReasonStuck)), want: "unknown none no_answer"},
+		{after: second, facts: facts(down(collector.ReasonStuck)), want: "failed reboot device_stuck no_answer"},
 		{after: second, want: "healthy none"},
 	}},
 	{"other reasons of a device that does not answer", []step{
-		{facts: facts(down(collector.ReasonError)), want: "unknown none nobody_answers"},
-		{after: minute, facts: facts(down(collector.ReasonError)), want: "failed inspect device_unreadable nobody_answers"},
-		{after: second, facts: facts(down(collector.ReasonUnavailable)), want: "unknown none nobody_answers"},
-		{after: minute, facts: facts(down(collector.ReasonUnavailable)), want: "failed inspect device_unavailable nobody_answers"},
-		{after: second, facts: facts(down("offline")), want: "unknown none nobody_answers"},
-		{after: minute, facts: facts(down("offline")), want: "failed inspect device_down nobody_answers"},
+		{facts: facts(down(collector.ReasonError)), want: "unknown none no_answer"},
+		{after: minute, facts: facts(down(collector.ReasonError)), want: "failed inspect device_unreadable no_answer"},
+		{after: second, facts: facts(down(collector.ReasonUnavailable)), want: "unknown none no_answer"},
+		{after: minute, facts: facts(down(collector.ReasonUnavailable)), want: "failed inspect device_unavailable no_answer"},
+		{after: second, facts: facts(down("offline")), want: "unknown none no_answer"},
+		{after: minute, facts: facts(down("offline")), want: "failed inspect device_down no_answer"},
 	}},
 	{"unavailable until it answers", []step{
 		{news: news(event(collector.EventUnavailable)), want: "failed reset event_gpu_unavailable"},
@@ -386,8 +386,8 @@ var cases = []history{
 	}},
 
 	{"on the bus and not in the driver", []step{
-		{facts: facts(unseen, set(collector.DeviceSeen, 0, "nvidia"), set(collector.DeviceSeen, 1, "pcie")), want: "unknown none nobody_answers"},
-		{after: minute, facts: facts(unseen, set(collector.DeviceSeen, 0, "nvidia"), set(collector.DeviceSeen, 1, "pcie")), want: "failed inspect not_in_driver nobody_answers"},
+		{facts: facts(unseen, set(collector.DeviceSeen, 0, "nvidia"), set(collector.DeviceSeen, 1, "pcie")), want: "unknown none no_answer"},
+		{after: minute, facts: facts(unseen, set(collector.DeviceSeen, 0, "nvidia"), set(collector.DeviceSeen, 1, "pcie")), want: "failed inspect not_in_driver no_answer"},
 	}},
 	{"in the driver and not on the bus", []step{
 		{facts: facts(set(collector.DeviceSeen, 1, "nvidia"), set(collector.DeviceSeen, 0, "pcie")), want: "healthy none"},
@@ -402,7 +402,7 @@ var cases = []history{
 		{after: minute, facts: facts(family("accel_device_file_usable", 0, "nvidia0", "missing")), want: "degraded inspect device_file_unusable"},
 	}},
 	{"seen on the bus only", []step{
-		{facts: facts(func(d *collector.Device) { d.Witness = true }), want: "unknown none nobody_answers"},
+		{facts: facts(func(d *collector.Device) { d.Witness = true }), want: "unknown none no_answer"},
 	}},
 
 	// Of AMD's driver.

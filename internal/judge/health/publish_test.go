@@ -296,7 +296,7 @@ func TestReasonsListed(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range []string{"xid_unknown", "sxid_unknown", "event_unknown", "xid_79", "xid_145_rlw_remap_0x40", "sxid_22003", "event_aer_fatal", "recovery_action_reset", "nobody_answers"} {
+	for _, r := range []string{"xid_unknown", "sxid_unknown", "event_unknown", "xid_79", "xid_145_rlw_remap_0x40", "sxid_22003", "event_aer_fatal", "recovery_action_reset", "no_answer"} {
 		if !found[r] {
 			t.Errorf("no event has the reason %s", r)
 		}

@@ -84,7 +84,7 @@ func TestInSampler(t *testing.T) {
 
 		s.Emit(collector.Event{Source: "kernellog", PCI: gpuAt, Kind: collector.EventXid, Code: 62, Past: true, Time: time.Now().Add(-time.Hour)})
 		bus.set(seen)
-		expect(3*time.Second, gpuAt, "failed reset xid_62 nobody_answers")
+		expect(3*time.Second, gpuAt, "failed reset xid_62 no_answer")
 		nvml.set(card)
 		expect(3*time.Second, gpuID, "failed reset xid_62")
 		s.Emit(collector.Event{Source: "kernellog", Kind: collector.EventDriverLoaded})
@@ -95,11 +95,11 @@ func TestInSampler(t *testing.T) {
 
 		s.Emit(collector.Event{Source: "kernellog", Kind: collector.EventDriverLoaded})
 		nvml.set()
-		expect(2*time.Minute, gpuID, "failed reboot device_missing not_in_driver nobody_answers")
+		expect(2*time.Minute, gpuID, "failed reboot device_missing not_in_driver no_answer")
 		nvml.set(card)
 		expect(5*time.Second, gpuID, "healthy none")
 		bus.set(collector.Device{ID: "0000:99:00.0", PCI: "0000:99:00.0", Class: collector.GPU, Vendor: "nvidia", Witness: true})
 		expect(time.Minute, gpuID, "failed reboot not_on_bus")
-		expect(time.Minute, "0000:99:00.0", "failed inspect not_in_driver nobody_answers")
+		expect(time.Minute, "0000:99:00.0", "failed inspect not_in_driver no_answer")
 	})
 }

@@ -16,7 +16,7 @@ import (
 const blind = unset
 
 // noAnswer is the reason of a device that no source can read.
-const noAnswer = "nobody_answers"
+const noAnswer = "no_answer"
 
 // The states of a device, in the order of accel_device_health.
 var states = []string{"healthy", "degraded", "failed", "unknown"}
