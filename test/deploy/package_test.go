@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,37 +50,16 @@ func command(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// TestPackage: the checks of lintian.
+// TestPackage: the deb has its parts and the licence of each linked module, a changed
+// configuration survives an upgrade, and lintian reports nothing.
 func TestPackage(t *testing.T) {
 	deb, _, tree := packages(t)
-	version := strings.TrimSpace(string(read(t, "VERSION")))
-	control := string(mustRead(t, tree, "DEBIAN/control"))
-	for _, field := range []string{"Package: accel-exporter", "Version: " + version, "Architecture: " + runtime.GOARCH, "Maintainer: ", "Description: ", "Section: ", "Priority: optional"} {
-		if !strings.Contains("\n"+control, "\n"+field) {
-			t.Errorf("control has no %q", field)
-		}
-	}
 	conffiles := strings.Fields(string(mustRead(t, tree, "DEBIAN/conffiles")))
-	sums := string(mustRead(t, tree, "DEBIAN/md5sums"))
-	command(t, "sh", "-c", "cd '"+tree+"' && md5sum --quiet -c DEBIAN/md5sums")
-	eachFile(t, tree, func(name string, info fs.FileInfo) {
-		switch {
-		case info.Mode().Perm()&0o022 != 0 || info.Mode().Perm()&0o444 != 0o444:
-			t.Errorf("%s has mode %o", name, info.Mode().Perm())
-		case strings.HasPrefix(name, "usr/local/"):
-			t.Errorf("%s is where only administrators put files", name)
-		case strings.HasPrefix(name, "etc/") && !slices.Contains(conffiles, "/"+name):
+	eachFile(t, tree, func(name string, _ fs.FileInfo) {
+		if strings.HasPrefix(name, "etc/") && !slices.Contains(conffiles, "/"+name) {
 			t.Errorf("%s is no conffile, so an upgrade would lose what was changed in it", name)
-		case !strings.HasPrefix(name, "etc/") && !strings.HasPrefix(name, "DEBIAN/") && !strings.Contains(sums, "  ./"+name+"\n"):
-			t.Errorf("%s has no checksum", name)
 		}
 	})
-	// The owner is what dpkg writes, not who made the package.
-	for line := range strings.Lines(command(t, "dpkg-deb", "--contents", deb)) {
-		if !strings.Contains(line, " root/root ") || strings.HasPrefix(line, "drwx------") {
-			t.Errorf("owner or mode: %s", line)
-		}
-	}
 	for _, pattern := range []string{
 		"usr/share/accel-exporter/rules/*.yaml", "usr/share/accel-exporter/dashboards/*.json", "etc/accel-exporter/*.yml",
 		"usr/share/doc/accel-exporter/copyright", "usr/share/doc/accel-exporter/changelog.gz", "usr/share/doc/accel-exporter/docs/runbooks/*.md",
@@ -99,13 +77,6 @@ func TestPackage(t *testing.T) {
 		if !strings.Contains(texts, "\n"+m.Path+" "+m.Version+": LICENSE") && !strings.Contains(texts, "\n"+m.Path+" "+m.Version+": COPYING") {
 			t.Errorf("no licence of %s %s", m.Path, m.Version)
 		}
-	}
-	for _, script := range []string{"postinst", "prerm", "postrm"} {
-		text := string(mustRead(t, tree, "DEBIAN/"+script))
-		if !strings.HasPrefix(text, "#!/bin/sh\nset -e\n") {
-			t.Errorf("%s goes on after an error", script)
-		}
-		command(t, "sh", "-n", filepath.Join(tree, "DEBIAN", script))
 	}
 	if _, err := exec.LookPath("lintian"); err != nil {
 		t.Skip("lintian is not installed")
