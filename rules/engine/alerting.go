@@ -246,6 +246,11 @@ func (r *rule) samples(a *alert, now time.Time) promql.Vector {
 	return promql.Vector{{Metric: b.Labels(), T: t, F: 1}, since}
 }
 
+// deviceValidity is the least validity of a notification about a device. An exporter that
+// dies is no recovery: within this time it can come back without a second page. A device
+// that was repaired by a reboot resolves when it ends.
+const deviceValidity = 15 * time.Minute
+
 // toSend returns the alerts that are due to be sent. An alert whose rule fails
 // is still sent: a failed evaluation does not resolve an alert.
 func (e *Engine) toSend(now time.Time) []Alert {
@@ -258,7 +263,11 @@ func (e *Engine) toSend(now time.Time) []Alert {
 				}
 				a.lastSentAt = now
 				// Two evaluations, or two attempts to send, may fail.
-				a.validUntil = now.Add(4 * max(g.interval, e.o.Resend))
+				valid := 4 * max(g.interval, e.o.Resend)
+				if a.labels.Has("device") {
+					valid = max(valid, deviceValidity)
+				}
+				a.validUntil = now.Add(valid)
 				all = append(all, e.public(r, a))
 			}
 		}

@@ -149,20 +149,25 @@ func TestAlerts(t *testing.T) {
 }
 
 // TestSending: a firing alert is sent at once and every minute. A resolved alert is
-// sent for 15 minutes. Each notification carries the time at which it ends.
+// sent for 15 minutes. Each notification carries the time at which it ends: later for an
+// alert about a device, which an exporter that restarts must not resolve.
 func TestSending(t *testing.T) {
 	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  for: 15s"), func(o *engine.Options) { o.ExternalURL = "http://n1:9100" })
 	sent := map[string]int{}
 	for tick := range 4 * 30 {
-		page := "temp 91"
+		temp := 91
 		if tick >= 4*5 {
-			page = "temp 1"
+			temp = 1
 		}
-		w.set(page)
+		w.set(fmt.Sprint("temp ", temp), fmt.Sprintf(`temp{device="a"} %d`, temp))
 		w.at(time.Duration(tick) * 15 * time.Second)
 		w.mu.Lock()
 		for _, a := range w.sent {
-			if a.State == engine.Firing && (!a.ValidUntil.Equal(w.now.Add(4*time.Minute)) || !a.EndsAt().Equal(a.ValidUntil)) {
+			valid := 4 * time.Minute
+			if a.Labels["device"] != "" {
+				valid = 15 * time.Minute
+			}
+			if a.State == engine.Firing && (!a.ValidUntil.Equal(w.now.Add(valid)) || !a.EndsAt().Equal(a.ValidUntil)) {
 				t.Errorf("at %v valid until %v, ends at %v", w.now, a.ValidUntil, a.EndsAt())
 			}
 			if a.State == engine.Inactive && !a.EndsAt().Equal(w.start.Add(5*time.Minute)) {
@@ -179,7 +184,7 @@ func TestSending(t *testing.T) {
 	}
 	// Firing from 15 s to 5 min: at 15 s and then every 75 s, the first tick
 	// after a minute. Resolved from 5 to 20 min likewise.
-	want := map[string]int{"firing Hot": 4, "resolved Hot": 13}
+	want := map[string]int{"firing Hot": 4, "resolved Hot": 13, "firing Hot device=a": 4, "resolved Hot device=a": 13}
 	if diff := cmp.Diff(want, sent); diff != "" {
 		t.Error(diff)
 	}
