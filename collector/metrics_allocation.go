@@ -302,7 +302,7 @@ var (
 		Scope:  PerNode,
 		Labels: []string{"objects", "state"},
 		Range:  boolean,
-		Values: []string{"objects: pods, slices (of DRA drivers), claims (of DRA)", "state: starting, fresh, stale (the server does not answer), denied, absent (it has no such objects), unreachable (it does not answer and no earlier objects are valid)"},
+		Values: []string{"objects: pods, slices (of DRA drivers), claims (of DRA)", "state: starting, fresh, stale (the latest request failed), absent (requests fail and no earlier objects are valid)"},
 		From:   []string{"exporter"},
 	})
 	// No rule or board reads it; it is queried when labels of pods look old.

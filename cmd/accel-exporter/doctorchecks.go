@@ -365,7 +365,7 @@ func (e *examination) apiServer() finding {
 		s    *kube.FeedStatus
 	}{{"pods", &s.Pods}, {"resourceslices", s.Slices}} {
 		if feed.s != nil && feed.s.State != kube.StateFresh {
-			f.Found = fmt.Sprintf("%s: %s: %s", feed.what, feed.s.State, cmp.Or(feed.s.Reason, feed.s.LastError))
+			f.Found = fmt.Sprintf("%s: %s: %s", feed.what, feed.s.State, feed.s.Reason)
 			return f
 		}
 	}

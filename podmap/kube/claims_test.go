@@ -80,7 +80,7 @@ func TestAdminAccess(t *testing.T) {
 		if is("monitor", "gpu-0", began) {
 			t.Error("not read again")
 		}
-		if s := w.Status().Claims; s.State != kube.StateFresh || s.Lists[kube.OutcomeOK] != 3 || s.Lists[kube.OutcomeNotFound] != 1 {
+		if s := w.Status().Claims; s.State != kube.StateFresh || s.Objects != 3 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -105,7 +105,7 @@ func TestAdminAccessDenied(t *testing.T) {
 		ask()
 		synctest.Wait()
 		s := w.Status()
-		if ask() || s.Claims.State != kube.StateDenied || s.Claims.Reason == "" || s.Slices.State != kube.StateFresh || s.Pods.State != kube.StateFresh {
+		if ask() || s.Claims.State != kube.StateAbsent || s.Claims.Reason == "" || s.Slices.State != kube.StateFresh || s.Pods.State != kube.StateFresh {
 			t.Errorf("%+v", s.Claims)
 		}
 		a.set(func() { a.answer = nil })

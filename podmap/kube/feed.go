@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -18,27 +19,22 @@ const (
 	longest  = 30 * time.Second
 	// steady is how long a watch has to last to count as one.
 	steady = 10 * time.Second
+	// watchLasts is the least duration of a watch before another one replaces
+	// it. Up to twice that is requested, so that the nodes of a cluster do not
+	// reconnect at once.
+	watchLasts = 5 * time.Minute
 )
 
 // brokenWatches is after how many failed watches in a row the list is read
 // again: where only watching fails, lists are what there is.
 const brokenWatches = 3
 
-// pageSize is the requested number of objects per page of a list. A server
-// that answers from its cache may return all at once.
-const pageSize = 500
-
-// store is filled by a feed, which locks Watcher.mu for every call.
+// store has the objects of one kind. Watcher.mu is locked for every call.
 type store interface {
 	kind() string
-	ours(*object) bool
-	replace(list []*object, now time.Time) (overflow int)
-	put(*object) bool
-	remove(o *object, now time.Time)
-	// sweep drops the objects that were gone before the given time, or all
-	// objects, and reports whether there were any.
-	sweep(before time.Time, all bool) bool
-	count() (there, kept int)
+	replace(list []document, now time.Time)
+	put(*document)
+	remove(d *document, now time.Time)
 }
 
 // feed lists and watches the objects of one kind.
@@ -47,15 +43,13 @@ type feed struct {
 	store store
 	// paths are the paths of the resource, by version of its API, the newest first.
 	paths []string
-	path  int  // which of them; used by the feed's goroutine alone
-	ages  bool // objects are dropped while the server does not answer
+	path  int // which of them; used by the feed's goroutine alone
 
 	// Guarded by Watcher.mu.
-	status  FeedStatus
+	progress
 	version string // of the known objects
 	listed  bool   // there is a list that a watch can follow
 	latest  bool   // the next list has to be of the latest state
-	failing bool   // the latest request failed
 	broken  int    // watches that failed in a row
 }
 
@@ -63,13 +57,14 @@ type feed struct {
 func (f *feed) run(ctx context.Context) {
 	for failures := 0; ; {
 		began := time.Now()
-		watch := f.ready()
-		var err error
+		f.w.mu.Lock()
+		watch := f.listed
+		f.w.mu.Unlock()
+		request := f.list
 		if watch {
-			err = f.watch(ctx)
-		} else {
-			err = f.list(ctx)
+			request = f.watch
 		}
+		err := request(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -86,13 +81,6 @@ func (f *feed) run(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// ready reports whether there is something to watch from.
-func (f *feed) ready() bool {
-	f.w.mu.Lock()
-	defer f.w.mu.Unlock()
-	return f.listed
 }
 
 // pause is the time to the next request: 1 s, and after failures twice as long
@@ -118,13 +106,12 @@ func (f *feed) query() url.Values {
 	return url.Values{"fieldSelector": {"spec.nodeName=" + f.w.opts.Node}}
 }
 
-// list reads all pages and replaces the known objects.
+// list replaces the known objects.
 func (f *feed) list(ctx context.Context) error {
 	f.w.mu.Lock()
 	version, latest := f.version, f.latest
 	f.w.mu.Unlock()
 	query := f.query()
-	query.Set("limit", strconv.Itoa(pageSize))
 	if !latest {
 		// From the server's cache, but not older than the known version.
 		if version == "" {
@@ -133,79 +120,39 @@ func (f *feed) list(ctx context.Context) error {
 		query.Set("resourceVersion", version)
 		query.Set("resourceVersionMatch", "NotOlderThan")
 	}
-	got := &collection{feed: f}
-	for {
-		p, err := f.page(ctx, query, got)
-		if err != nil {
-			return err
-		}
-		got.version = p.Version
-		if p.Token == "" {
-			break
-		}
-		query = f.query()
-		query.Set("limit", strconv.Itoa(pageSize))
-		query.Set("continue", p.Token)
-		if got.pages++; got.pages > maxPages {
-			return &failure{outcome: OutcomeTooLarge, err: fmt.Errorf("a list of more than %d pages", maxPages)}
-		}
-		f.count(&f.status.Lists, OutcomeOK)
+	a, err := f.w.client.get(ctx, f.paths[f.path], query)
+	if err != nil {
+		return err
 	}
-	f.take(got)
+	defer a.close()
+	var got struct {
+		Kind     string `json:"kind"`
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+		Items []document `json:"items"`
+	}
+	if err := a.next(&got); err != nil {
+		return err
+	}
+	if got.Kind != f.store.kind()+"List" || got.Metadata.ResourceVersion == "" {
+		return fmt.Errorf("a %q and no %sList with a version", got.Kind, f.store.kind())
+	}
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	now := time.Now()
+	f.store.replace(got.Items, now)
+	f.known, f.heard = true, now
+	f.version, f.listed, f.latest, f.broken = got.Metadata.ResourceVersion, true, false, 0
+	f.w.dirty = true
 	return nil
 }
 
-// maxPages bounds a list whose pages do not end.
-const maxPages = 100
-
-// collection is a list that is being read.
-type collection struct {
-	feed                *feed
-	objects             []*object
-	version             string
-	pages, devices      int
-	malformed, overflow int
-}
-
-// maxListed limits the objects of a list before they are stored.
-const maxListed = maxPods + maxSlices
-
-func (c *collection) add(o *object) {
-	c.malformed += o.malformed
-	c.overflow += o.overflow
-	switch {
-	case !c.feed.store.ours(o):
-		c.malformed++
-	case len(c.objects) == maxListed, c.devices+len(o.devices) > maxDevices:
-		c.overflow++
-	default:
-		c.objects = append(c.objects, o)
-		c.devices += len(o.devices)
-	}
-}
-
-func (f *feed) page(ctx context.Context, query url.Values, into *collection) (page, error) {
-	a, err := f.w.client.get(ctx, f.paths[f.path], query)
-	if err != nil {
-		return page{}, err
-	}
-	defer a.close()
-	body := &bounded{r: a.body, end: maxBody}
-	p, err := readList(body, f.store.kind(), maxObject, func(d *document) { into.add(f.keep(d)) })
-	if err != nil {
-		err = f.w.client.clean(failed(a.ctx, err))
-	}
-	return p, err
-}
-
-// keep reduces a document as the Options ask.
-func (f *feed) keep(d *document) *object { return keep(d, f.w.opts.Labels, f.w.opts.Contexts) }
-
-// watch follows what changes until the watch ends. It returns nil where that
-// is in order.
+// watch follows changes until the watch ends. It returns nil if that is in
+// order.
 func (f *feed) watch(ctx context.Context) error {
 	f.w.mu.Lock()
-	version, failing := f.version, f.failing
+	version, failing := f.version, f.failed != ""
 	f.w.mu.Unlock()
 	if failing {
 		if err := f.probe(ctx, version); err != nil {
@@ -217,7 +164,7 @@ func (f *feed) watch(ctx context.Context) error {
 	query.Set("watch", "1")
 	query.Set("allowWatchBookmarks", "true")
 	query.Set("resourceVersion", version)
-	query.Set("timeoutSeconds", strconv.Itoa(max(1, int(lasts/time.Second))))
+	query.Set("timeoutSeconds", strconv.Itoa(int(lasts/time.Second)))
 	a, err := f.w.client.get(ctx, f.paths[f.path], query)
 	if err != nil {
 		return err
@@ -227,39 +174,116 @@ func (f *feed) watch(ctx context.Context) error {
 	if !f.begin() {
 		return nil
 	}
-	defer f.end()
-	d := newDecoder(a.body, maxObject)
 	for {
-		e, err := readEvent(d)
-		if errors.Is(err, io.EOF) {
+		var e event
+		if err := a.next(&e); errors.Is(err, io.EOF) {
 			return nil
+		} else if err != nil {
+			return err
 		}
-		if err == nil {
-			err = f.event(&e)
-		}
-		if err != nil {
-			return f.w.client.clean(failed(a.ctx, err))
+		if err := f.event(&e); err != nil {
+			return err
 		}
 	}
 }
 
 // probe checks that the server has a version, by a list of nothing. A server
-// whose store was restored from a backup does not have it and reports an error
-// here. It would accept a watch from there, and send nothing until it reaches
-// the version again.
+// whose store was restored from a backup does not have it and answers 504 here.
+// It would accept a watch from there, and send nothing until it reaches the
+// version again.
 func (f *feed) probe(ctx context.Context, version string) error {
-	query := url.Values{
+	a, err := f.w.client.get(ctx, f.paths[f.path], url.Values{
 		"fieldSelector":        {"spec.nodeName=" + f.w.opts.Node + ",metadata.name=none"},
 		"resourceVersion":      {version},
 		"resourceVersionMatch": {"NotOlderThan"},
+	})
+	if code, _ := refused(err); code == http.StatusGatewayTimeout {
+		f.w.mu.Lock()
+		defer f.w.mu.Unlock()
+		f.listed = false
 	}
-	a, err := f.w.client.get(ctx, f.paths[f.path], query)
-	if err != nil {
-		if end, ok := errors.AsType[*failure](err); ok {
-			end.serverBehind = end.outcome == OutcomeTimeout
-		}
-		return err
+	if err == nil {
+		a.close()
 	}
-	a.close()
+	return err
+}
+
+// begin notes that a watch is open, and reports whether its list is still valid:
+// it may have expired since the request.
+func (f *feed) begin() bool {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	if f.listed {
+		f.failed, f.broken, f.heard = "", 0, time.Now()
+	}
+	return f.listed
+}
+
+// event is one event of a watch. The object of an ERROR event is a Status.
+type event struct {
+	Type   string `json:"type"`
+	Object struct {
+		document
+		refusal
+	} `json:"object"`
+}
+
+// event takes in one event of a watch. An ERROR event ends the watch.
+func (f *feed) event(e *event) error {
+	d := &e.Object.document
+	switch {
+	case e.Type == "ERROR":
+		return &e.Object.refusal
+	case d.Kind != f.store.kind():
+		return fmt.Errorf("a %q of a %q and no %s", e.Type, d.Kind, f.store.kind())
+	}
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	now := time.Now()
+	switch e.Type {
+	case "ADDED", "MODIFIED":
+		f.store.put(d)
+	case "DELETED":
+		f.store.remove(d, now)
+	case "BOOKMARK":
+	default:
+		return fmt.Errorf("an event of type %q", e.Type)
+	}
+	f.heard = now
+	if d.Metadata.ResourceVersion != "" {
+		f.version = d.Metadata.ResourceVersion
+	}
+	f.w.dirty = f.w.dirty || e.Type != "BOOKMARK"
 	return nil
+}
+
+// note records how a list or a watch ended, and returns the wait that the
+// server requests.
+func (f *feed) note(watch bool, err error) time.Duration {
+	verb := "list"
+	if watch {
+		verb = "watch"
+	}
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	f.ended, f.failed = true, ""
+	if err == nil {
+		return 0
+	}
+	f.failed = f.w.client.describe(fmt.Errorf("%s %ss: %w", verb, f.store.kind(), err))
+	code, wait := refused(err)
+	switch {
+	case watch:
+		f.broken++
+		if code == http.StatusGone || f.broken >= brokenWatches {
+			f.listed = false
+		}
+	case code == http.StatusNotFound:
+		f.path = (f.path + 1) % len(f.paths)
+	case code == http.StatusGone, code == http.StatusGatewayTimeout, errors.Is(err, errSlow):
+		// A server that was restored from a backup answers 504 to a version that
+		// it does not have yet, and 410 to a version that is too old.
+		f.latest = !f.latest
+	}
+	return wait
 }

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -48,9 +49,6 @@ type Device struct {
 	// PCI is the address as the driver writes it (pciBusID, pcieBusID,
 	// pciAddress, pciAddr); of a partition, that of its parent.
 	PCI string `json:"pci,omitempty"`
-	// Kept is since when no published slice names the device, while its pool
-	// has not been published in full again either. Zero where one does.
-	Kept time.Time `json:"kept,omitzero"`
 }
 
 // Map is the data of a Watcher. It is immutable.
@@ -89,20 +87,32 @@ func comparePodNames(a, b Pod) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// comparePods puts the pod that is there first, then the latest.
-func comparePods(a, b Pod) int {
-	if c := comparePodNames(a, b); c != 0 {
-		return c
-	}
-	if a.Deleted.IsZero() != b.Deleted.IsZero() {
-		if a.Deleted.IsZero() {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Or(b.Deleted.Compare(a.Deleted), b.Created.Compare(a.Created), cmp.Compare(a.UID, b.UID))
-}
-
 func compareDevices(a, b Device) int {
 	return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Name, b.Name))
+}
+
+// sortedPods returns the pods in the order of Map.Pods.
+func sortedPods(pods map[string]Pod) []Pod {
+	return slices.SortedFunc(maps.Values(pods), func(a, b Pod) int {
+		order := comparePodNames(a, b)
+		switch {
+		case order != 0:
+			return order
+		case a.Deleted.IsZero() && !b.Deleted.IsZero():
+			return -1
+		case b.Deleted.IsZero() && !a.Deleted.IsZero():
+			return 1
+		}
+		return cmp.Or(b.Deleted.Compare(a.Deleted), b.Created.Compare(a.Created), cmp.Compare(a.UID, b.UID))
+	})
+}
+
+// sortedDevices returns the devices in the order of Map.Devices.
+func sortedDevices(pools map[poolKey]map[string]Device) []Device {
+	var list []Device
+	for _, devices := range pools {
+		list = slices.AppendSeq(list, maps.Values(devices))
+	}
+	slices.SortFunc(list, compareDevices)
+	return list
 }

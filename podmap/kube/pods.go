@@ -2,157 +2,152 @@ package kube
 
 import (
 	"maps"
+	"path"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 )
 
-// Limits on the pods that are kept: a node runs a few hundred, and a job that
-// fails at once leaves many behind.
+// Bounds of what a tenant can add to the series and the spans of its pods.
 const (
-	maxPods = 4096
-	maxGone = 1024
+	maxLabels = 32
+	// maxContext is for a trace context: 55 bytes for W3C's traceparent, and room
+	// for an object around it with a tracestate of 512.
+	maxContext = 1024
 )
 
-// pods are the pods of the node.
-type pods struct {
-	node string
-	live map[string]*Pod // by UID
-	gone []*Pod          // in the order in which they were deleted
+// document is the part of a Pod or a ResourceSlice that is read.
+type document struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		Namespace         string            `json:"namespace"`
+		Name              string            `json:"name"`
+		UID               string            `json:"uid"`
+		ResourceVersion   string            `json:"resourceVersion"`
+		CreationTimestamp time.Time         `json:"creationTimestamp"`
+		Labels            map[string]string `json:"labels"`
+		Annotations       map[string]string `json:"annotations"`
+		OwnerReferences   []struct {
+			Kind       string `json:"kind"`
+			Name       string `json:"name"`
+			Controller bool   `json:"controller"`
+		} `json:"ownerReferences"`
+	} `json:"metadata"`
+	Spec struct {
+		NodeName string `json:"nodeName"`
+
+		// Of a ResourceSlice.
+		Driver string `json:"driver"`
+		Pool   struct {
+			Name               string `json:"name"`
+			Generation         int64  `json:"generation"`
+			ResourceSliceCount int    `json:"resourceSliceCount"`
+		} `json:"pool"`
+		Devices []publishedDevice `json:"devices"`
+	} `json:"spec"`
 }
 
-func (*pods) kind() string { return "Pod" }
-
-func (p *pods) count() (there, kept int) { return len(p.live), len(p.gone) }
-
-// ours reports whether o is a pod of this node. A pod that has ended is one.
-func (p *pods) ours(o *object) bool {
-	return o.name != "" && o.namespace != "" && o.uid != "" && o.node == p.node
+// podStore has the pods of the node.
+type podStore struct {
+	opts *Options
+	pods map[string]Pod // by UID
 }
 
-// put takes o in and reports whether there was room.
-func (p *pods) put(o *object) bool {
-	if p.live[o.uid] == nil && len(p.live) >= maxPods {
-		return false
+func (*podStore) kind() string { return "Pod" }
+
+// put takes in a pod that was added or changed. A pod that has ended is one.
+func (p *podStore) put(d *document) {
+	if d.Metadata.UID != "" && d.Metadata.Name != "" && d.Spec.NodeName == p.opts.Node {
+		p.pods[d.Metadata.UID] = p.read(d)
 	}
-	if p.live == nil {
-		p.live = map[string]*Pod{}
-	}
-	p.live[o.uid] = podOf(o)
-	// A pod that was gone by a list from an older state, and is there again.
-	p.gone = slices.DeleteFunc(p.gone, func(g *Pod) bool { return g.UID == o.uid })
-	return true
 }
 
-func (p *pods) remove(o *object, now time.Time) {
-	if p.live[o.uid] != nil {
-		p.live[o.uid] = podOf(o) // its last state
-		p.retire(o.uid, now)
-	}
+// remove keeps the last state of a deleted pod.
+func (p *podStore) remove(d *document, now time.Time) {
+	p.put(d)
+	p.retire(d.Metadata.UID, now)
 }
 
-func (p *pods) retire(uid string, now time.Time) {
-	dead := *p.live[uid]
-	dead.Deleted = now
-	delete(p.live, uid)
-	p.gone = append(p.gone, &dead)
-	p.gone = p.gone[max(0, len(p.gone)-maxGone):]
+func (p *podStore) retire(uid string, now time.Time) {
+	if pod, ok := p.pods[uid]; ok && pod.Deleted.IsZero() {
+		pod.Deleted = now
+		p.pods[uid] = pod
+	}
 }
 
 // replace takes in a complete list.
-func (p *pods) replace(list []*object, now time.Time) (overflow int) {
-	listed := make(map[string]bool, len(list))
-	for _, o := range list {
-		listed[o.uid] = true
+func (p *podStore) replace(list []document, now time.Time) {
+	listed := map[string]bool{}
+	for i := range list {
+		listed[list[i].Metadata.UID] = true
+		p.put(&list[i])
 	}
-	for _, uid := range slices.Sorted(maps.Keys(p.live)) {
+	for uid := range p.pods {
 		if !listed[uid] {
 			p.retire(uid, now)
 		}
 	}
-	for _, o := range list {
-		if !p.put(o) {
-			overflow++
-		}
-	}
-	return overflow
 }
 
-func (p *pods) sweep(before time.Time, all bool) bool {
-	if all {
-		were := len(p.live)+len(p.gone) > 0
-		p.live, p.gone = nil, nil
-		return were
-	}
+// forget drops the pods that were deleted before the given time, and reports
+// whether there were any.
+func (p *podStore) forget(before time.Time) bool {
+	were := len(p.pods)
+	maps.DeleteFunc(p.pods, func(_ string, pod Pod) bool { return !pod.Deleted.IsZero() && pod.Deleted.Before(before) })
+	return len(p.pods) < were
+}
+
+// count returns the number of existing pods.
+func (p *podStore) count() int {
 	n := 0
-	for n < len(p.gone) && p.gone[n].Deleted.Before(before) {
-		n++
+	for _, pod := range p.pods {
+		if pod.Deleted.IsZero() {
+			n++
+		}
 	}
-	p.gone = p.gone[n:]
-	return n > 0
+	return n
 }
 
-func (p *pods) list() []Pod {
-	list := make([]Pod, 0, len(p.live)+len(p.gone))
-	for _, pod := range p.live {
-		list = append(list, *pod)
+// read returns the fields of a pod that are kept.
+func (p *podStore) read(d *document) Pod {
+	m := &d.Metadata
+	pod := Pod{
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, Created: m.CreationTimestamp.UTC(),
+		Labels: allowedLabels(m.Labels, p.opts.Labels), Context: contextOf(m.Annotations, p.opts.Contexts),
 	}
-	for _, pod := range p.gone {
-		list = append(list, *pod)
+	for _, owner := range m.OwnerReferences {
+		if owner.Controller {
+			pod.Controller = Workload{Kind: owner.Kind, Name: owner.Name}
+		}
 	}
-	slices.SortFunc(list, comparePods)
-	return list
+	pod.Workload = workload(pod.Controller, m.Labels, pod.Created)
+	return pod
 }
 
-// podOf returns the kept fields.
-func podOf(o *object) *Pod {
-	return &Pod{
-		Namespace: o.namespace, Name: o.name, UID: o.uid, Labels: o.labels, Context: o.context,
-		Controller: o.controller, Workload: o.workload(), Created: o.created,
-	}
-}
-
-// templateLabels are the labels with the hash at the end of a ReplicaSet's
-// name, and the kind of object that creates such ReplicaSets. The label of
-// Argo Rollouts is from its documentation.
-var templateLabels = map[string]string{
-	"pod-template-hash":          "Deployment",
-	"rollouts-pod-template-hash": "Rollout",
-}
-
-// workload returns the owner of the pod's controller if the names reveal it,
-// or else the controller.
-func (o *object) workload() Workload {
-	c := o.controller
-	switch c.Kind {
-	case "ReplicaSet":
-		for label, kind := range templateLabels {
-			hash := o.templateHashes[label]
-			if name, ok := strings.CutSuffix(c.Name, "-"+hash); ok && hash != "" && name != "" {
-				return Workload{Kind: kind, Name: name}
+// allowedLabels returns the labels that match a pattern. If there are too many,
+// labels that match the earlier patterns are kept.
+func allowedLabels(labels map[string]string, patterns []string) map[string]string {
+	var kept map[string]string
+	keys := slices.Sorted(maps.Keys(labels))
+	for _, pattern := range patterns {
+		for _, key := range keys {
+			if ok, _ := path.Match(pattern, key); !ok || len(kept) == maxLabels {
+				continue
 			}
-		}
-	case "Job":
-		if name, ok := cronJobOf(c.Name, o.created); ok {
-			return Workload{Kind: "CronJob", Name: name}
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[key] = labels[key]
 		}
 	}
-	return c
+	return kept
 }
 
-// cronJobOf takes apart the name that the CronJob controller gives to a Job:
-// the CronJob's, and the time that it was due in minutes since 1970. A Job
-// whose name ends in a date is none, so the time has to fit the pod's.
-func cronJobOf(job string, created time.Time) (string, bool) {
-	i := strings.LastIndexByte(job, '-')
-	if i <= 0 || len(job)-i-1 != 8 || created.IsZero() {
-		return "", false
+// contextOf returns the first of the annotations that the pod has.
+func contextOf(annotations map[string]string, keys []string) string {
+	for _, key := range keys {
+		if value := annotations[key]; value != "" && len(value) <= maxContext {
+			return value
+		}
 	}
-	minutes, err := strconv.ParseUint(job[i+1:], 10, 32)
-	if err != nil {
-		return "", false
-	}
-	ran := created.Sub(time.Unix(int64(minutes)*60, 0))
-	return job[:i], ran > -24*time.Hour && ran < 90*24*time.Hour
+	return ""
 }

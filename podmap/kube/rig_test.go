@@ -46,7 +46,7 @@ type api struct {
 	objects map[string]object // by path and name
 	watches map[chan string]string
 	// seen are the requests: the verb, the last part of the path, and the
-	// parameters that select a version or a page.
+	// parameters that select a version.
 	seen   []string
 	tokens map[string]bool
 	// answer returns true if it has written the response itself.
@@ -114,6 +114,7 @@ func (a *api) dial(ctx context.Context, network, address string) (net.Conn, erro
 	if stuck {
 		mine, theirs := net.Pipe()
 		go io.Copy(io.Discard, theirs)
+		context.AfterFunc(a.t.Context(), func() { mine.Close() })
 		return mine, nil
 	}
 	conn, err := a.pipes.Dial(ctx, network, address)
@@ -200,7 +201,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a.mu.Lock()
 	line := verb + " " + filepath.Base(r.URL.Path)
-	for _, key := range []string{"resourceVersion", "resourceVersionMatch", "continue"} {
+	for _, key := range []string{"resourceVersion", "resourceVersionMatch"} {
 		if q.Has(key) {
 			line += " " + key + "=" + q.Get(key)
 		}
@@ -408,11 +409,11 @@ func (a *api) requested(want ...string) {
 	}
 }
 
-// fresh checks that the Watcher has current pods.
-func (a *api) fresh(w *kube.Watcher) {
+// state checks the state of the pods and the reason for it.
+func (a *api) state(w *kube.Watcher, want kube.State, reason string) {
 	a.t.Helper()
-	if s := w.Status().Pods; s.State != kube.StateFresh {
-		a.t.Errorf("%+v", s)
+	if s := w.Status().Pods; s.State != want || s.Reason != reason || w.Latest().State != want {
+		a.t.Errorf("%+v, want %s %q", s, want, reason)
 	}
 }
 

@@ -7,16 +7,22 @@ import (
 	"time"
 )
 
+const (
+	linger = 10 * time.Minute // how long a deleted pod is kept
+	expire = time.Hour        // how long pods are kept while the API server does not answer
+)
+
 // Watcher keeps a Map current.
 type Watcher struct {
-	opts   Options
-	client *client
-	pods   pods
-	pools  pools
-	feeds  []*feed // of pods, then of slices where they are watched
-	claims claims  // where slices are watched
+	opts      Options
+	client    *client
+	pods      podStore
+	slices    sliceStore
+	podFeed   *feed
+	sliceFeed *feed   // nil unless slices are watched
+	claims    *claims // nil unless slices are watched
 
-	mu    sync.Mutex // guards the stores, the feeds' states and what follows
+	mu    sync.Mutex // guards the stores, the feeds' states and the fields below
 	dirty bool       // last is older than the stores
 	last  *Map
 }
@@ -28,20 +34,19 @@ func New(opts Options) (*Watcher, error) {
 	if err := opts.check(); err != nil {
 		return nil, fmt.Errorf("pod metadata: %w", err)
 	}
-	w := &Watcher{opts: opts, pods: pods{node: opts.Node}, pools: pools{node: opts.Node}}
+	w := &Watcher{opts: opts, dirty: true}
 	w.client = &client{opts: &w.opts}
-	w.feeds = []*feed{{w: w, store: &w.pods, ages: true, status: newFeedStatus(), paths: []string{"/api/v1/pods"}}}
+	w.pods = podStore{opts: &w.opts, pods: map[string]Pod{}}
+	w.podFeed = &feed{w: w, store: &w.pods, paths: []string{"/api/v1/pods"}}
 	if opts.Slices {
-		w.feeds = append(w.feeds, &feed{w: w, store: &w.pools, status: newFeedStatus(), paths: []string{
+		w.slices = sliceStore{node: opts.Node, slices: map[string]slice{}, devices: map[poolKey]map[string]Device{}}
+		w.sliceFeed = &feed{w: w, store: &w.slices, paths: []string{
 			"/apis/resource.k8s.io/v1/resourceslices",
 			"/apis/resource.k8s.io/v1beta2/resourceslices",
 			"/apis/resource.k8s.io/v1beta1/resourceslices",
-		}})
+		}}
+		w.claims = newClaims(w)
 	}
-	w.claims = claims{
-		w: w, wants: make(chan struct{}, 1), read: make(chan struct{}, 1), status: newFeedStatus(), known: map[string]*claim{},
-	}
-	w.last = w.build()
 	return w, nil
 }
 
@@ -49,10 +54,9 @@ func New(opts Options) (*Watcher, error) {
 func (w *Watcher) Run(ctx context.Context) {
 	defer w.client.close()
 	var running sync.WaitGroup
-	for _, f := range w.feeds {
-		running.Go(func() { f.run(ctx) })
-	}
+	running.Go(func() { w.podFeed.run(ctx) })
 	if w.opts.Slices {
+		running.Go(func() { w.sliceFeed.run(ctx) })
 		running.Go(func() { w.claims.run(ctx) })
 	}
 	running.Wait()
@@ -62,25 +66,28 @@ func (w *Watcher) Run(ctx context.Context) {
 func (w *Watcher) Latest() *Map {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := time.Now()
-	for _, f := range w.feeds {
-		if f.refresh(now) {
-			w.dirty = true
-		}
+	w.forget(time.Now())
+	states := Map{State: w.podFeed.state()}
+	if w.opts.Slices {
+		states.SliceState = w.sliceFeed.state()
 	}
-	if w.dirty {
-		w.dirty = false
-		w.last = w.build()
+	if w.dirty || states.State != w.last.State || states.SliceState != w.last.SliceState {
+		states.Pods, states.Devices = sortedPods(w.pods.pods), sortedDevices(w.slices.devices)
+		w.dirty, w.last = false, &states
 	}
 	return w.last
 }
 
-func (w *Watcher) build() *Map {
-	m := &Map{State: w.feeds[0].status.State, Pods: w.pods.list()}
-	if len(w.feeds) > 1 {
-		m.SliceState, m.Devices = w.feeds[1].status.State, w.pools.list()
+// forget drops pods that are too old. Published devices do not age.
+func (w *Watcher) forget(now time.Time) {
+	if f := w.podFeed; f.known && f.failed != "" && now.Sub(f.heard) >= expire {
+		f.known, f.listed = false, false
+		clear(w.pods.pods)
+		w.dirty = true
 	}
-	return m
+	if w.pods.forget(now.Add(-linger)) {
+		w.dirty = true
+	}
 }
 
 // Status returns the state of the Watcher.
@@ -88,19 +95,11 @@ func (w *Watcher) Status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	s := Status{Pods: w.feeds[0].describe(now)}
-	if len(w.feeds) > 1 {
-		s.Slices, s.Claims = new(w.feeds[1].describe(now)), new(w.claims.describe(now))
+	w.forget(now)
+	s := Status{Pods: w.podFeed.status(now, w.pods.count())}
+	if w.opts.Slices {
+		s.Slices = new(w.sliceFeed.status(now, w.slices.count()))
+		s.Claims = new(w.claims.status(now, len(w.claims.of)))
 	}
-	return s
-}
-
-// describe returns a copy of the status as of now.
-func (f *feed) describe(now time.Time) FeedStatus {
-	if f.refresh(now) {
-		f.w.dirty = true
-	}
-	s := f.status.at(now)
-	s.Objects, s.Kept = f.store.count()
 	return s
 }
