@@ -74,7 +74,7 @@ var (
 	})
 	DeviceEvents = define(Metric{
 		Name:   "accel_device_events_total",
-		Help:   "Events that the driver or the kernel reported for a device since the exporter started, by kind. Xids and SXids have families of their own.",
+		Help:   "Events that the driver or the kernel reported for a device since the exporter started, by kind. accel_gpu_xid_errors_total and accel_nvswitch_sxid_errors_total count Xids and SXids.",
 		Kind:   Counter,
 		Labels: []string{"event"},
 		Values: []string{"event: mig_config_change, recovery_action_change, gpu_unavailable, poison, poison_fatal, ecc_single_bit, ecc_double_bit, ecc_single_bit_storm, dram_retirement, dram_retirement_failure, power_source_change, bus_loss (the kernel reports that it fell off the bus), aer (a PCIe error in the kernel log), reconfiguration (of an FPGA), driver_loaded; of AMD's driver hang, hang_recovered, queue_reset (of the queue that hung), reset_begin, reset, reset_failed, wedged (it cannot be used until it is reset), pcie_recovery, pcie_recovery_failed, ecc_uncorrected, ecc_corrected, ecc_deferred (lines that report new errors, not their number), dram_retirement_limit, dram_retirement_table, boot_error, thermal_shutdown, throttled, firmware_stuck, page_fault (of a program)"},

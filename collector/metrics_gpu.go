@@ -268,7 +268,7 @@ var (
 		Help:   "Version of the NVLinks of a GPU; value 1.",
 		Kind:   Info,
 		Labels: []string{"version"},
-		Values: []string{"version: 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0, 6.0; other for one that this version does not know"},
+		Values: []string{"version: 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0, 6.0; other for an unknown version"},
 		From:   []string{"NVML field 166"},
 		Level:  onAttention,
 	})

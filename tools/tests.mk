@@ -31,7 +31,7 @@ test-tools: build debian ## the rules in Debian's Prometheus and Alertmanager
 test-dashboards: ## every query of the dashboards, on recorded pages of two clusters
 	$(E2E) -run TestDashboards ./tools
 
-test-tour: build debian ## the commands of docs/tour.md; needs root, for a network of its own
+test-tour: build debian ## the commands of docs/tour.md; needs root, for a private network
 	$(E2E) ./demo
 
 test-deploy: DIST := bin/packages

@@ -71,7 +71,7 @@ func TestTour(t *testing.T) {
 	}
 	runtime.LockOSThread() // and its thread ends with the test
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		t.Skipf("no network of its own: %v", err)
+		t.Skipf("a private network is impossible: %v", err)
 	}
 	up, err := unix.NewIfreq("lo")
 	if err != nil {

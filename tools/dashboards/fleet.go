@@ -84,11 +84,11 @@ func podsOnSick(allocations string) string {
 // incidentsOf has a row for each whole device of the selector that is not healthy: the
 // exporter's summary, and what it has seen.
 func incidentsOf(selector string) panel {
-	told := `accel_device_incident_timestamp_seconds{` + selector + `}`
+	reported := `accel_device_incident_timestamp_seconds{` + selector + `}`
 	silent := `label_replace(` + verdict(`parent="",`+selector, "degraded|failed|unknown") + `, "kind", "$1", "state", "(.+)")`
 	silent = `label_replace(` + silent + `, "summary", "The device is not observed.", "kind", "unknown")`
 	silent = `label_replace(` + silent + `, "summary", "It is not described yet.", "kind", "failed|degraded")`
-	return incidentTable(told + ` or on (` + target + `, device) ` + silent)
+	return incidentTable(reported + ` or on (` + target + `, device) ` + silent)
 }
 
 func incidentTable(rows string) panel {

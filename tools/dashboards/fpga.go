@@ -135,7 +135,7 @@ func fpgaErrors() []panel {
 		}),
 		third(panel{
 			kind: listing, title: "Latched errors", empty: "No bit is set, or no card has error registers",
-			about:   "Bits that are set now. They stay set until they are cleared; unit and name are those of the driver.",
+			about:   "Bits that are set now. They stay set until they are cleared; unit and name are the driver's.",
 			queries: []query{{expr: keep(host(`accel_fpga_error_latched{`+inCards+`} == 1`), "host, device, unit, error")}},
 			columns: []column{clusterColumn.wide(50), nodeColumn.wide(55), cardColumn.wide(105), {of: "unit", title: "Unit"}, {of: "error", title: "Error"}},
 		}),
@@ -164,7 +164,7 @@ func fpgaHeat() []panel {
 		}),
 		half(panel{
 			kind: lines, title: "Margin to the next limit", unit: "celsius", limitLine: true, empty: "No card with a limit on a temperature",
-			about:   "Degrees left at the sensor that is nearest to a limit of its own. AcceleratorsHot fires below the line.",
+			about:   "Degrees left at the sensor that is nearest to its limit. AcceleratorsHot fires below the line.",
 			scale:   scale{none, []step{{nearLimitCelsius, red}}},
 			queries: []query{onCard(ofFPGA(`min by (`+target+`, device) (accel_temperature_limit_celsius{`+inCards+`} - on (`+target+`, device, sensor) group_left () accel_temperature_celsius{`+inCards+`})`), "")},
 		}),

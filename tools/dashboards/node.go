@@ -1,11 +1,11 @@
 package main
 
 // node shows every device of one node, or one of them: state, pods, use, heat, links and
-// errors. For a MIG instance, temperature, power, links and errors are those of its GPU.
+// errors. A MIG instance has the temperature, power, links and errors of its GPU.
 func node() board {
 	return board{
 		uid: "accel-node", title: "Accelerators / Node and device", from: "now-3h",
-		about:     "The devices of one node, or one device, GPU or MIG instance: health, pods, use, heat, links and errors. For a MIG instance, temperature, power, links and errors are those of its GPU.",
+		about:     "The devices of one node, or one device, GPU or MIG instance: health, pods, use, heat, links and errors. A MIG instance has the temperature, power, links and errors of its GPU.",
 		variables: []variable{datasource, oneCluster, oneNode, instances, jobs, devices, boardsOf},
 		events:    append([]event{alerts(onNode, ""), xids(ofBox)}, holds(inBox)...),
 		rows: []row{
@@ -28,7 +28,7 @@ const (
 	ofWholes  = `parent="",` + ofBox
 	noDevices = "The node has no such device, or its exporter is down"
 	noSuch    = "Not measured: no device of this kind, or it does not answer"
-	onBoard   = " For a MIG instance, of its GPU."
+	onBoard   = " A MIG instance has the values of its GPU."
 )
 
 func nodeNow() []panel {

@@ -10,7 +10,7 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
-// options are those of the kind of panel as a whole.
+// options are the settings of the whole panel, by its kind.
 func (p panel) options() any {
 	tooltip := common.VizTooltipOptions{Mode: common.TooltipDisplayModeMulti, Sort: common.SortOrderDescending}
 	legend := common.VizLegendOptions{DisplayMode: common.LegendDisplayModeList, Placement: common.LegendPlacementBottom, Calcs: []string{}}

@@ -93,8 +93,7 @@ const rulesLoaded = `ALERTS{alertname="AccelWatchdog",alertstate="firing"}`
 
 // grew is by how much a counter grew since the step before. Unlike an increase over
 // $__rate_interval, which spans several steps, it counts each event once. A counter
-// that was reset has grown from 0, and one that was not there before from its first
-// value.
+// that was reset has grown from 0, and a new counter from its first value.
 func grew(counter string) string {
 	before := counter + " offset $__interval"
 	return "(" + counter + " - (" + before + " <= " + counter + " or 0 * (" + counter + " and " + before + ") or min_over_time(" + counter + "[$__interval])))"

@@ -234,7 +234,7 @@ var (
 // rowLabels are the labels of a row on a device that its links need.
 const rowLabels = "host, name, board, device"
 
-// keep leaves only the labels, and those that name the cluster.
+// keep leaves only the labels and the label cluster.
 func keep(expr string, labels string) string {
 	return scoped("max by (cluster, " + labels + ") (" + expr + ")")
 }

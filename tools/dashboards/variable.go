@@ -39,8 +39,8 @@ var (
 		name: "cluster", label: "Cluster", about: "Empty where the scrape sets no label cluster.",
 		query: "label_values(accel_source_up, cluster)",
 	}
-	// jobs are those that have scraped an exporter in the time range: up of an exporter
-	// that is down has no other label that names it.
+	// jobs are the scrape jobs with an exporter in the time range: the series up of an
+	// exporter that is down has no other label to find it by.
 	jobs = variable{
 		name: "job", label: "Job", about: "Scrape jobs of exporters during the time range.", hidden: true, several: true,
 		query: `label_values(accel_source_up{cluster=~"$cluster"}, job)`,

@@ -258,7 +258,7 @@ func idleHolds() panel {
 	return panel{
 		kind: listing, title: "Idle allocations", width: 24, height: 10, empty: "Nothing is idle, or no allocation is known",
 		key:   "scope, cluster, host, device, namespace, pod",
-		about: fmt.Sprintf("Each pod and device that is idle now, the one that saves most first. Yellow from %d minutes on, when AllocationIdle fires for the workload of a pod that has worked before; orange from %d minutes on, when it fires for one that has not. exempt: by a label of the pod, by its namespace, or because it has ended. The saving is the price of the pod's part of the device for 730 hours.", idleAfter/60, neverUsedAfter/60) + ownerAbout,
+		about: fmt.Sprintf("Each pod and device that is idle now, the most expensive first. Yellow from %d minutes on, when AllocationIdle fires for the workload of a pod that has worked before; orange from %d minutes on, when it fires for one that has not. exempt: by a label of the pod, by its namespace, or because it has ended. The saving is the price of the pod's part of the device for 730 hours.", idleAfter/60, neverUsedAfter/60) + ownerAbout,
 		queries: []query{
 			holdRow(idle),
 			onHolds(`730 * (`+priceOf(idle)+`)`, "currency"),
@@ -308,7 +308,7 @@ func freeDevices() panel {
 	}
 	return panel{
 		kind: listing, title: "Free devices and partitions", width: 9, height: 9, empty: "Nothing is free, or allocations are not known",
-		about: "Healthy devices and partitions without a pod, and all of the kind. Free devices beside idle ones: nobody waits for them. Pods that wait although devices are free need another model or profile.",
+		about: "Healthy devices and partitions without a pod, and all of the kind. Free devices beside idle allocations: no pod waits for a device. Pods that wait although devices are free need another model or profile.",
 		queries: []query{
 			{expr: `count by (` + labels + `) (` + freeWhole + `) or ` + parts(` and `+perDevice+` accel_device_holders == 0`)},
 			{expr: `count by (` + labels + `) (accel_device_info{class!="switch",` + allWhole + `}) or ` + parts("")},

@@ -26,7 +26,7 @@ type Entry struct {
 	// Class is the component with the fault.
 	Class string `yaml:"class" accept:"application|bus|consequence|display|driver|engine|firmware|hardware|memory|nvlink|power|security|switch|test|verdict|vgpu"`
 	// Fault is the cause of the event.
-	Fault string `yaml:"fault" accept:"application|application_or_hardware|driver|hardware|link|nobody|setup|unknown"`
+	Fault string `yaml:"fault" accept:"application|application_or_hardware|driver|hardware|link|none|setup|unknown"`
 	// Total is the kind under which accel_gpu_xid_events_total counts an Xid;
 	// empty means other. Sub-codes are not distinguished.
 	Total string `yaml:"total" accept:"hardware|application"`
