@@ -26,9 +26,8 @@ var ami = family{
 		below("hwmon/hwmon*", "name"),
 		below("hwmon/hwmon*", amiFiles()...),
 	),
-	watch: []string{"bus/pci/drivers/ami"},
-	find:  findAMI,
-	open:  func(e *env) card { return &versal{env: e, identity: identity{}} },
+	find: findAMI,
+	open: func(e *env) card { return &versal{env: e, identity: identity{}} },
 }
 
 // amiChannels are the sensors of the card. The driver warns at a sensor's first

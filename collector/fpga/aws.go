@@ -19,7 +19,6 @@ import (
 var aws = family{
 	name:  "aws",
 	allow: slices.Concat(pciFiles, below(anyFunction, "subsystem_vendor")),
-	watch: []string{"bus/pci/devices"},
 	find:  findAWS,
 	open:  func(e *env) card { return &awsCard{env: e} },
 }

@@ -32,9 +32,8 @@ var dfl = family{
 		below("dfl-fme.*/hwmon/hwmon*", append([]string{"power1_max", "power1_crit"}, hwmonFiles...)...),
 		below("*bmc-hwmon.*/hwmon/hwmon*", hwmonFiles...),
 	),
-	watch: []string{dflDriver},
-	find:  findDFL,
-	open:  func(e *env) card { return newDFLCard(e) },
+	find: findDFL,
+	open: func(e *env) card { return newDFLCard(e) },
 }
 
 const dflDriver = "bus/pci/drivers/dfl-pci"

@@ -56,6 +56,5 @@ const (
 const (
 	maxCards    = 64  // current cards
 	maxMemories = 256 // known cards, present or not
-	maxStuck    = 64  // goroutines of cards that have left and do not return
 	maxErrors   = 8   // errors returned per card and round
 )

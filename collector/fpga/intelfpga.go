@@ -21,9 +21,8 @@ var intelFPGA = family{
 		below("intel-fpga-fme.*", "bitstream_id", "pr/interface_id", "thermal_mgmt/temperature", "power_mgmt/consumed"),
 		below("intel-fpga-port.*", "afu_id"),
 	),
-	watch: []string{"class/fpga"},
-	find:  findIntelFPGA,
-	open:  func(e *env) card { return &intelFPGACard{e} },
+	find: findIntelFPGA,
+	open: func(e *env) card { return &intelFPGACard{e} },
 }
 
 func findIntelFPGA(fs *tree) (places []place, err error) {

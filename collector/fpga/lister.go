@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -27,30 +26,25 @@ type foundPlace struct {
 type lister struct {
 	families []*family
 	fs       *tree
-	interval time.Duration
-	last     map[*family]found
-	// afresh: a card was gone when it was read.
-	afresh atomic.Bool
+	// last are the cards of a family that could be listed last.
+	last map[*family][]place
 }
 
-// found is the last result of a family.
-type found struct {
-	places  []place
-	at      time.Time
-	watched []string
-	err     error
-}
-
-func (l *lister) list(now time.Time) listing {
+func (l *lister) list(time.Time) listing {
 	var out listing
 	taken := map[string]bool{}
-	afresh := l.afresh.Swap(false)
 	for _, f := range l.families {
-		last := l.find(f, now, afresh)
-		if last.err != nil {
-			out.errs = append(out.errs, fmt.Errorf("list cards of %s: %w", f.name, last.err))
+		var places []place
+		var err error
+		if p := guard(func() { places, err = f.find(l.fs) }); p != nil {
+			err = p
 		}
-		for _, p := range last.places {
+		if err != nil {
+			out.errs = append(out.errs, fmt.Errorf("list cards of %s: %w", f.name, err))
+			places = l.last[f] // they are not known to have left
+		}
+		l.last[f] = places
+		for _, p := range places {
 			if taken[p.id] || within(taken, p.dir) {
 				continue
 			}
@@ -67,30 +61,6 @@ func (l *lister) list(now time.Time) listing {
 		}
 	}
 	return out
-}
-
-// find returns the cards of a family. While the watched directories are
-// unchanged, so are the cards.
-func (l *lister) find(f *family, now time.Time, afresh bool) found {
-	last, known := l.last[f]
-	var watched []string
-	for _, dir := range f.watch {
-		names, _ := l.fs.Names(dir) // find returns the error
-		watched = append(append(watched, dir), names...)
-	}
-	if known && !afresh && last.err == nil && len(f.watch) > 0 && now.Sub(last.at) < l.interval && slices.Equal(watched, last.watched) {
-		return last
-	}
-	var places []place
-	var err error
-	if p := guard(func() { places, err = f.find(l.fs) }); p != nil {
-		err = p
-	}
-	if err != nil {
-		places = last.places // they are not known to have left
-	}
-	l.last[f] = found{places, now, watched, err}
-	return l.last[f]
 }
 
 // within reports whether dir, or a directory above it, is taken.
@@ -112,10 +82,6 @@ type family struct {
 	// path.Match, matched against the last elements of a file's path.
 	// Directories and links are not opened and need no entry.
 	allow []string
-	// watch are the directories, of the driver or the class, whose entries
-	// change when a card comes or goes. Where they are set, find is called only
-	// when they have changed, a card has gone, or SlowInterval has passed.
-	watch []string
 	// find lists the current cards. It runs on a goroutine of the Source, not
 	// of a card, so it follows links only and opens no file.
 	find func(fs *tree) ([]place, error)

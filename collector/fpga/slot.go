@@ -2,6 +2,8 @@ package fpga
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -18,8 +20,6 @@ type slot struct {
 	// pci identifies the card among the cards that were at its address, on the
 	// card's goroutine.
 	pci pciIdentity
-	// swapped: the slot reads another card than the one it was opened for.
-	swapped bool
 	// known is the card's identity, without readings.
 	known collector.Device
 	// kubeIDs are the names of the card in the latest listing.
@@ -29,20 +29,28 @@ type slot struct {
 	errs []error
 	// rejected are the rejects of the last result.
 	rejected []collector.Reject
-	quit     chan struct{}
-	polled   chan struct{} // closed when the polling goroutine has ended
+	// here: the card is in the latest listing. stale: it has left, or is no longer
+	// the card that the slot was opened for.
+	here, stale bool
 }
 
 func newSlot(f *family, e *env) *slot {
-	s := &slot{env: e, family: f, card: f.open(e), quit: make(chan struct{}), polled: make(chan struct{})}
-	s.known = e.device()
-	s.Worker = solo.New(s.read, nil)
+	s := &slot{env: e, family: f, card: f.open(e), known: e.device(), here: true}
+	quit := make(chan struct{})
+	var polling sync.WaitGroup
 	if p, ok := s.card.(poller); ok && e.options.PollInterval > 0 {
-		go s.poll(p, e.options.PollInterval)
-	} else {
-		close(s.polled)
+		polling.Go(func() { poll(p, e.options.PollInterval, quit) })
 	}
+	s.Worker = solo.New(s.read, func() {
+		close(quit)
+		polling.Wait()
+	})
 	return s
+}
+
+// reads reports whether the slot was opened for the place.
+func (s *slot) reads(p foundPlace) bool {
+	return p.dir == s.env.dir && p.family == s.family && slices.Equal(p.functions, s.env.functions)
 }
 
 // read is one round of the card, on the card's goroutine.
@@ -86,9 +94,8 @@ func guard(f func()) (err error) {
 	return nil
 }
 
-// poll polls the card several times a second until the slot is abandoned.
-func (s *slot) poll(p poller, interval time.Duration) {
-	defer close(s.polled)
+// poll polls a card several times a second until quit.
+func poll(p poller, interval time.Duration, quit <-chan struct{}) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
@@ -97,14 +104,14 @@ func (s *slot) poll(p poller, interval time.Duration) {
 		}
 		select {
 		case <-tick.C:
-		case <-s.quit:
+		case <-quit:
 			return
 		}
 	}
 }
 
 func (s *slot) take(r reading) bool {
-	s.swapped, s.errs = r.swapped, nil
+	s.stale, s.errs = s.stale || r.swapped, nil
 	if r.gone {
 		return false // its last result is about a card that has left
 	}
@@ -136,9 +143,6 @@ func begun(now, before []collector.Reject) []collector.Reject {
 	return out
 }
 
-// listed reports whether the card goes into a Round.
-func (s *slot) listed() bool { return s.Valid || s.Stuck }
-
 // gather adds the card to a Round.
 func (s *slot) gather(r *solo.Round, round *collector.Round) []error {
 	s.Gather(r, s.take)
@@ -147,7 +151,7 @@ func (s *slot) gather(r *solo.Round, round *collector.Round) []error {
 		s.last.Down = collector.ReasonStuck
 		s.errs = []error{solo.NotReturned(s.env.id)}
 	}
-	if !s.listed() {
+	if !s.Valid && !s.Stuck {
 		return nil
 	}
 	d := s.last
@@ -159,29 +163,4 @@ func (s *slot) gather(r *solo.Round, round *collector.Round) []error {
 	errs := s.errs
 	s.last.Rejects, s.errs = nil, nil // counted already, should the result be used again
 	return errs
-}
-
-// leave abandons the slot. Its goroutines end when the reads they are in
-// return.
-func (s *slot) leave() {
-	close(s.quit)
-	s.Stop()
-}
-
-// left reports whether the slot's goroutines have ended by done.
-func (s *slot) left(done <-chan struct{}) bool {
-	if !s.Stopped(done) {
-		return false
-	}
-	select {
-	case <-s.polled:
-		return true
-	default:
-	}
-	select {
-	case <-s.polled:
-		return true
-	case <-done:
-		return false
-	}
 }

@@ -35,9 +35,8 @@ var soc = family{
 		below("*-00??/hwmon/hwmon*", hwmonFiles...),
 		below("*hwmon*/hwmon/hwmon*", hwmonFiles...),
 	),
-	watch: []string{"class/fpga_manager"},
-	find:  findManagers,
-	open:  func(e *env) card { return newSoCCard(e) },
+	find: findManagers,
+	open: func(e *env) card { return newSoCCard(e) },
 }
 
 // findManagers lists the kernel's FPGA managers by their devices. They include

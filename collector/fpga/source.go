@@ -19,13 +19,10 @@ import (
 type Source struct {
 	fs      sysfs.FS
 	options Options
-	lister  *lister
 	finder  solo.Slot[listing]
 	// listed: the cards have been listed once.
-	listed bool
-	slots  map[string]*slot
-	// leaving are abandoned slots, until the reads they are in have returned.
-	leaving  []*slot
+	listed   bool
+	slots    map[string]*slot
 	memories map[string]*memory
 	errs     []error // of the latest listing
 }
@@ -43,15 +40,13 @@ func newSource(f sysfs.FS, o Options, list []*family) *Source {
 	if o.SlowInterval <= 0 {
 		o.SlowInterval = defaultSlowInterval
 	}
-	l := &lister{families: list, fs: newTree(f, nil), interval: o.SlowInterval, last: map[*family]found{}}
-	s := &Source{
+	l := &lister{families: list, fs: newTree(f, nil), last: map[*family][]place{}}
+	return &Source{
 		fs: f, options: o,
-		lister:   l,
 		finder:   solo.Slot[listing]{Worker: solo.New(l.list, nil)},
 		slots:    map[string]*slot{},
 		memories: map[string]*memory{},
 	}
-	return s
 }
 
 // Name implements collector.Source.
@@ -65,26 +60,17 @@ func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	defer cancel()
 	s.finder.Ask(r, s.follow)
 	s.finder.Valid = s.listed // an old list is better than none
-	for _, sl := range s.slots {
-		sl.Ask(r, sl.take)
-	}
+	s.ask(r)
 	s.finder.Gather(r, s.follow)
+	s.ask(r) // cards that have just been found
 	errs := slices.Clone(s.errs)
 	if s.finder.Stuck {
-		errs = append(errs, fmt.Errorf("list cards: has not returned: %w", context.DeadlineExceeded))
+		errs = append(errs, solo.NotReturned("the list of cards"))
 	}
 	var round collector.Round
-	ids := slices.Sorted(maps.Keys(s.slots))
-	for _, id := range ids {
-		if sl := s.slots[id]; sl.Asked.IsZero() { // it was found just now
-			sl.Ask(r, sl.take)
-		}
-	}
-	for _, id := range ids {
-		sl := s.slots[id]
-		errs = append(errs, sl.gather(r, &round)...)
-		if !sl.listed() {
-			s.lister.afresh.Store(true)
+	for _, id := range slices.Sorted(maps.Keys(s.slots)) {
+		if sl := s.slots[id]; sl.here {
+			errs = append(errs, sl.gather(r, &round)...)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.memories)) {
@@ -96,7 +82,17 @@ func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	return round, errors.Join(errs...)
 }
 
-// follow opens new cards and abandons cards that have gone.
+// ask starts the reads of the cards that are present, one in a round.
+func (s *Source) ask(r *solo.Round) {
+	for _, sl := range s.slots {
+		if !sl.stale && sl.Asked.Before(r.Begun) {
+			sl.Ask(r, sl.take)
+		}
+	}
+}
+
+// follow opens new cards and closes cards that have gone or changed, once their
+// last read has returned: a driver gets no second read behind the first.
 func (s *Source) follow(l listing) bool {
 	s.listed, s.errs = true, l.errs
 	present := make(map[string]foundPlace, len(l.places))
@@ -104,45 +100,27 @@ func (s *Source) follow(l listing) bool {
 		present[p.id] = p
 	}
 	for id, sl := range s.slots {
-		if p, ok := present[id]; !ok || sl.swapped || p.dir != sl.env.dir || p.family != sl.family || !slices.Equal(p.functions, sl.env.functions) {
-			s.leave(id, sl)
+		p, here := present[id]
+		sl.here, sl.stale = here, sl.stale || !sl.reads(p)
+		if sl.stale && sl.Idle() {
+			sl.Stop()
+			delete(s.slots, id)
 		}
 	}
-	s.sweep()
 	for _, p := range l.places {
-		if sl := s.slots[p.id]; sl != nil {
-			sl.kubeIDs = p.kubeIDs
-			continue
+		if s.slots[p.id] == nil {
+			s.slots[p.id] = newSlot(p.family, &env{
+				place:   p.place,
+				fs:      newTree(s.fs, p.family.allow),
+				pollFS:  newTree(s.fs, p.family.allow),
+				memory:  s.memory(p.id),
+				options: s.options,
+				family:  p.family,
+			})
 		}
-		if len(s.leaving) >= maxStuck {
-			s.errs = append(s.errs, fmt.Errorf("%s: not read: %d reads of cards that left have not returned", p.id, len(s.leaving)))
-			continue
-		}
-		sl := newSlot(p.family, &env{
-			place:   p.place,
-			fs:      newTree(s.fs, p.family.allow),
-			pollFS:  newTree(s.fs, p.family.allow),
-			memory:  s.memory(p.id),
-			options: s.options,
-			family:  p.family,
-		})
-		sl.kubeIDs = p.kubeIDs
-		s.slots[p.id] = sl
+		s.slots[p.id].kubeIDs = p.kubeIDs
 	}
 	return true
-}
-
-func (s *Source) leave(id string, sl *slot) {
-	sl.leave()
-	delete(s.slots, id)
-	s.leaving = append(s.leaving, sl)
-}
-
-// sweep removes the slots whose goroutines have ended.
-func (s *Source) sweep() {
-	now := make(chan struct{})
-	close(now)
-	s.leaving = slices.DeleteFunc(s.leaving, func(sl *slot) bool { return sl.left(now) })
 }
 
 // memory returns the counters of a card, by its id. Beyond maxMemories the
@@ -168,25 +146,10 @@ func (s *Source) memory(id string) *memory {
 // Close ends the goroutines of all cards, except goroutines in a read that does
 // not return.
 func (s *Source) Close() error {
-	s.finder.Stop()
-	for id, sl := range s.slots {
-		s.leave(id, sl)
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
 	defer cancel()
-	n := 0
-	for _, sl := range s.leaving {
-		if !sl.left(ctx.Done()) {
-			n++
-		}
-	}
-	if !s.finder.Stopped(ctx.Done()) {
-		n++
-	}
-	if n > 0 {
-		return fmt.Errorf("%d reads have not returned", n)
-	}
-	return nil
+	finder := map[string]*solo.Slot[listing]{"the list of cards": &s.finder}
+	return errors.Join(solo.Close(ctx.Done(), s.slots), solo.Close(ctx.Done(), finder))
 }
 
 // closeGrace is how long Close waits for the reads in flight.

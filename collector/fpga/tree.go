@@ -52,6 +52,14 @@ func (t *tree) ReadBytes(name string, limit int) ([]byte, error) {
 	return t.FS.ReadBytes(name, limit)
 }
 
+// ReadLines is sysfs.FS.ReadLines for an allowed file.
+func (t *tree) ReadLines(name string, longest, limit int) (string, error) {
+	if err := t.check(name); err != nil {
+		return "", err
+	}
+	return t.FS.ReadLines(name, longest, limit)
+}
+
 // ReadEvery is Read at most once in interval. An errno is cached like a text,
 // except ENOENT: a missing file may appear.
 func (t *tree) ReadEvery(now time.Time, interval time.Duration, name string) (string, error) {
@@ -152,69 +160,7 @@ func (r *reading) got(text string, err error) (string, bool) {
 	return "", false
 }
 
-// natural compares names by their numbers: dfl_dev.9 precedes dfl_dev.10.
+// natural compares names of the same form by their numbers: temp9 precedes temp10.
 func natural(a, b string) int {
-	for a != "" && b != "" {
-		da, ra := digits(a)
-		db, rb := digits(b)
-		if da != "" && db != "" {
-			x, y := strings.TrimLeft(da, "0"), strings.TrimLeft(db, "0")
-			if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
-				return c
-			}
-			a, b = ra, rb
-			continue
-		}
-		if c := cmp.Compare(a[0], b[0]); c != 0 {
-			return c
-		}
-		a, b = a[1:], b[1:]
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-// digits splits the leading decimal digits from s.
-func digits(s string) (number, rest string) {
-	rest = strings.TrimLeft(s, "0123456789")
-	return s[:len(s)-len(rest)], rest
-}
-
-// readLines is Read for a list that the driver returns in whole lines: a
-// read(2) may end before the page does, and only an empty read is the end.
-// longest is the longest line: where another one would have fitted, the list
-// has ended and the driver is not called again.
-func (t *tree) readLines(name string, longest, limit int) (string, error) {
-	if err := t.check(name); err != nil {
-		return "", err
-	}
-	path := t.Path(name)
-	fd, err := retry(func() (int, error) {
-		return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
-	})
-	if err != nil {
-		return "", &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	defer syscall.Close(fd)
-	var text []byte
-	page := make([]byte, sysfs.Page)
-	for len(text) < limit {
-		n, err := retry(func() (int, error) { return syscall.Read(fd, page) })
-		if err != nil {
-			return "", &fs.PathError{Op: "read", Path: path, Err: err}
-		}
-		text = append(text, page[:max(n, 0)]...)
-		if n <= len(page)-longest {
-			break
-		}
-	}
-	return string(text), nil
-}
-
-func retry(call func() (int, error)) (int, error) {
-	for {
-		n, err := call()
-		if !errors.Is(err, syscall.EINTR) {
-			return n, err
-		}
-	}
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }

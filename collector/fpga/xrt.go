@@ -25,7 +25,7 @@ var xrt = family{
 		pciFiles,
 		below(
 			anyFunction, "board_name", "ready", "dev_offline", "device_bad_state", "mig_calibration", "logic_uuids", "interface_uuids",
-			"xclbinuuid", "kds_custat_raw", "kds_scustat_raw", "memstat", "memstat_raw",
+			"xclbinuuid", "kds_custat_raw", "kds_scustat_raw", "memstat",
 		),
 		below("rom.[um].*", "VBNV", "timestamp", "FPGA"),
 		below("cu.u.*", "cu_stat", "base_paddr"),
@@ -40,9 +40,8 @@ var xrt = family{
 		below("xgq_vmr.m.*", "vmr_status", "clk_scaling_stat_raw"),
 		below("hwmon/hwmon*", "name", "power1_input", "power1_unitm", "power1_status"),
 	),
-	watch: []string{"bus/pci/drivers/xocl", "bus/pci/drivers/xclmgmt"},
-	find:  findXRT,
-	open:  func(e *env) card { return &alveo{env: e, known: map[string]bool{}, identity: identity{}} },
+	find: findXRT,
+	open: func(e *env) card { return &alveo{env: e, known: map[string]bool{}, identity: identity{}} },
 }
 
 // anyFunction matches the directory of a PCI function.

@@ -286,7 +286,7 @@ func (a *alveo) vmrFirmware(r *reading) {
 		return
 	}
 	if text, ok := r.textEvery(identityInterval, dir+"/vmr_status"); ok {
-		status := parseVMR(text)
+		status := parseNumbers(text)
 		for _, boot := range []string{"DEFAULT", "BACKUP", "RECOVERY"} {
 			if status["BOOT_ON_"+boot] == 1 {
 				r.Set(collector.FPGABitstreamInfo, 1, "static", "boot_image", strings.ToLower(boot))
@@ -297,7 +297,7 @@ func (a *alveo) vmrFirmware(r *reading) {
 	if !ok {
 		return
 	}
-	limits := parseVMR(text)
+	limits := parseNumbers(text)
 	for _, l := range []struct {
 		key, name string
 		throttles bool
@@ -352,8 +352,9 @@ func parseSDM(text string) (sensors []sdmSensor) {
 // maxSensors bounds the sensors of one kind on one card.
 const maxSensors = 64
 
-// parseVMR parses the lines KEY:number of vmr_status and clk_scaling_stat_raw.
-func parseVMR(text string) map[string]uint64 {
+// parseNumbers parses the lines KEY:number of vmr_status, clk_scaling_stat_raw and
+// cu_stat.
+func parseNumbers(text string) map[string]uint64 {
 	out := map[string]uint64{}
 	for key, value := range keyValues(text) {
 		if n, err := strconv.ParseUint(value, 0, 64); err == nil && len(out) < 64 {

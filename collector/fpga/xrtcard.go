@@ -27,7 +27,6 @@ type alveo struct {
 	slots []*slotRegion
 	asked bool   // image is known
 	image string // uuids of the loaded images
-	banks []memBank
 
 	load struct {
 		sync.Mutex
@@ -447,7 +446,6 @@ func (a *alveo) list(r *reading) {
 // again.
 func (a *alveo) changed(r *reading) {
 	a.listed = time.Time{}
-	a.banks = nil
 	r.fs.forget()
 }
 

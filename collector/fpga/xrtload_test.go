@@ -170,7 +170,7 @@ func TestLoadBlocksNoSensor(t *testing.T) {
 			break
 		}
 	}
-	for _, f := range []string{"xclbinuuid", "kds_custat_raw", "memstat_raw", "icap.u.22020096"} {
+	for _, f := range []string{"xclbinuuid", "kds_custat_raw", "memstat", "icap.u.22020096"} {
 		t.Cleanup(tree.Block(u250 + "/" + f))
 	}
 	t.Cleanup(tree.Block(mgmt + "/icap.m.22020096"))

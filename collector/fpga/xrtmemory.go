@@ -3,6 +3,7 @@ package fpga
 import (
 	"cmp"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,28 +104,28 @@ func (a *alveo) memories(r *reading) {
 	if a.user.dir == "" || a.unitsLeft || a.image == "" {
 		return
 	}
-	text, ok := r.got(a.withoutImage(r.fs.Read(a.user.file("memstat_raw"))))
-	if !ok || text == "" {
+	text, err := r.fs.Read(a.user.file("memstat"))
+	if sysfs.Errno(err) == syscall.EINVAL {
+		return // no image is loaded
+	}
+	if text, ok := r.got(text, err); !ok || text == "" {
 		return
 	}
-	use, ok := parseMemStat(text)
+	banks, ok := parseBanks(text)
 	if !ok {
 		r.Reject(collector.FPGABankUsed, collector.RejectType)
 		return
 	}
-	if len(a.banks) != len(use) {
-		a.nameBanks(r, len(use))
-	}
 	var used, total uint64
-	for i, b := range a.banks {
+	for _, b := range banks {
 		if !b.host() {
-			used += use[i].bytes
+			used += b.used
 			total += b.bytes
 		}
-		if !b.used && use[i].buffers == 0 {
+		if !b.connected && b.buffers == 0 {
 			continue
 		}
-		r.Set(collector.FPGABankUsed, float64(use[i].bytes), b.name)
+		r.Set(collector.FPGABankUsed, float64(b.used), b.name)
 		if b.bytes > 0 {
 			r.Set(collector.FPGABankTotal, float64(b.bytes), b.name)
 		}
@@ -132,28 +133,6 @@ func (a *alveo) memories(r *reading) {
 	if total > 0 {
 		r.Set(collector.MemoryTotal, float64(total))
 		r.Set(collector.MemoryUsed, float64(used))
-	}
-}
-
-// withoutImage discards the driver's EINVAL, its answer while no image is
-// loaded.
-func (a *alveo) withoutImage(text string, err error) (string, error) {
-	if sysfs.Errno(err) == syscall.EINVAL {
-		return "", nil
-	}
-	return text, err
-}
-
-// nameBanks names the n banks of the loaded image. Where the names are
-// unavailable, or of another number of banks, the names are the positions.
-func (a *alveo) nameBanks(r *reading, n int) {
-	text, _ := r.got(a.withoutImage(r.fs.Read(a.user.file("memstat"))))
-	if a.banks = parseBanks(text); len(a.banks) == n {
-		return
-	}
-	a.banks = make([]memBank, n)
-	for i := range a.banks {
-		a.banks[i] = memBank{name: "#" + strconv.Itoa(i), used: true}
 	}
 }
 
@@ -287,72 +266,47 @@ const (
 	maxClocks = 4 * maxSlots
 )
 
-// bankUse is the use of one memory bank by buffers of xocl.
-type bankUse struct {
-	bytes   uint64
-	buffers uint64
-}
-
-// parseMemStat parses memstat_raw: "bytes buffers 0" per bank of the image's
-// memory topology, a separator, and the same per kind of buffer, which is
-// ignored. The separator is recognized by its middle field: it prints -22
-// through formats of other widths, so the outer fields depend on the compiler.
-// ok is false for a text without a separator.
-func parseMemStat(text string) (banks []bankUse, ok bool) {
-	for line := range strings.Lines(text) {
-		f := strings.Fields(strings.Trim(line, "\x00\r\n"))
-		if len(f) != 3 {
-			return nil, false
-		}
-		if f[1] == "-22" {
-			return banks, true
-		}
-		bytes, err := strconv.ParseUint(f[0], 10, 64)
-		buffers, err2 := strconv.ParseUint(f[1], 10, 32)
-		if err != nil || err2 != nil || len(banks) == maxBanks {
-			return nil, false
-		}
-		banks = append(banks, bankUse{bytes, buffers})
-	}
-	return nil, false
-}
-
-// memBank is one memory bank of the loaded image's topology.
+// memBank is one memory bank of the loaded image's topology, and its use by
+// buffers of xocl.
 type memBank struct {
-	name  string
-	used  bool // the image is connected to it
-	bytes uint64
+	name                 string
+	connected            bool // to the image
+	bytes, used, buffers uint64
 }
 
 // host reports whether the bank is host memory that the card may use.
 func (b *memBank) host() bool { return strings.HasPrefix(strings.ToUpper(b.name), "HOST") }
 
-// parseBanks parses memstat, which prints the banks in the order of memstat_raw
-// with their names:
+// memstatLine is a bank in memstat. Lines with the use by kind of buffer follow.
+var memstatLine = regexp.MustCompile(`^\[(IN-USE|UNUSED)\] (.*)@0x[0-9a-f]+ \(([0-9]+)MB\): ([0-9]+)KB ([0-9]+)BOs$`)
+
+// parseBanks parses memstat, the banks of the image with lines such as
 //
 //	[IN-USE] bank0@0x004000000000 (16384MB): 524288KB 12BOs
 //
-// The format is for humans; only what does not change while an image is loaded
-// is used. A name that occurs twice gets its position appended.
-func parseBanks(text string) (banks []memBank) {
+// ok is false where it has none. A name that occurs twice gets its position
+// appended.
+func parseBanks(text string) (banks []memBank, ok bool) {
 	names := map[string]bool{}
 	for line := range strings.Lines(text) {
-		tag, rest, ok := strings.Cut(strings.TrimPrefix(strings.Trim(line, "\x00 \t\r\n"), "["), "] ")
-		if !ok || tag != "IN-USE" && tag != "UNUSED" || len(banks) == maxBanks {
+		f := memstatLine.FindStringSubmatch(strings.Trim(line, "\x00 \t\r\n"))
+		if f == nil || len(banks) == maxBanks {
 			break
 		}
-		name, rest, ok := strings.Cut(rest, "@")
-		_, size, ok2 := strings.Cut(rest, " (")
-		size, _, ok3 := strings.Cut(size, "MB)")
-		megabytes, err := strconv.ParseUint(size, 10, 32)
-		if !ok || !ok2 || !ok3 || err != nil {
-			break
+		var n [3]uint64
+		for i, number := range f[3:] {
+			v, err := strconv.ParseUint(number, 10, 36) // the sums have to fit
+			if err != nil {
+				return nil, false
+			}
+			n[i] = v
 		}
-		for name = tidy(name); name == "" || names[name]; {
+		name := tidy(f[2])
+		for name == "" || names[name] {
 			name += "#" + strconv.Itoa(len(banks))
 		}
 		names[name] = true
-		banks = append(banks, memBank{name: name, used: tag == "IN-USE", bytes: megabytes << 20})
+		banks = append(banks, memBank{name, f[1] == "IN-USE", n[0] << 20, n[1] << 10, n[2]})
 	}
-	return banks
+	return banks, len(banks) > 0
 }

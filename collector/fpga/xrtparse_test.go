@@ -21,10 +21,7 @@ func TestParsers(t *testing.T) {
 	const a, b = "2a44fc56-4eba-430c-95a4-13fa87dee9cc", "00c4f3f5-fb4f-5ac7-0bd9-3a1e1c1f0a11"
 	var noUUIDs []string
 	units := func(list ...computeUnit) []any { return results(list) }
-	memStat := func(separator string) []any {
-		return results(parseMemStat("536870912 12 0\n0 0 0\n1073741824 3 0\n" + separator + "\n1610612736 15 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n65536 16 0\n0 0 0\n"))
-	}
-	banks, noBanks := results([]bankUse{{536870912, 12}, {0, 0}, {1073741824, 3}}, true), results([]bankUse(nil), false)
+	noBanks := results([]memBank(nil), false)
 	for _, c := range []struct {
 		name      string
 		got, want []any
@@ -52,11 +49,12 @@ func TestParsers(t *testing.T) {
 		{"units, no name", results(parseCUs("0,0,,0x0,0x4,9\n")), units()},
 		{"units, empty", results(parseCUs("")), units()},
 
-		{"queues, with their NUL", results(parseQueues(cuStat)), results(cuQueues{1, 2, 3, 4, false, true})},
-		{"queues, bad", results(parseQueues(strings.Replace(cuStat, "Bad state:        0", "Bad state:        1", 1))), results(cuQueues{1, 2, 3, 4, true, true})},
-		{"queues, of a fast adapter", results(parseQueues(cuStat[:len(cuStat)-1] + "-- FA CU specific --\nCheck count: 12\n\x00")), results(cuQueues{1, 2, 3, 4, false, true})},
-		{"queues, cut off", results(parseQueues(cuStat[:30])), results(cuQueues{pending: 1})},
-		{"queues, negative", results(parseQueues(strings.Replace(cuStat, "1", "-1", 1))), results(cuQueues{0, 2, 3, 4, false, false})},
+		{"queues", results(parseNumbers(cuStat)), results(map[string]uint64{
+			"Pending queue": 1, "Running queue": 2, "Submitted queue": 3, "Completed queue": 4, "Bad state": 0,
+			"Current credit": 1, "CU status": 4, "sleep cnt": 0, "max running": 1,
+		})},
+		{"queues, cut off", results(parseNumbers(cuStat[:30])), results(map[string]uint64{"Pending queue": 1})},
+		{"queues, negative", results(parseNumbers("Pending queue: -1\n")), results(map[string]uint64{})},
 
 		{"channels", results(parseChannels("73014444032 91268055040\n73014440960 91268046848\n")), results(uint64(146028884992), uint64(182536101888), true)},
 		{"channels, idle", results(parseChannels("0 0\n")), results(uint64(0), uint64(0), true)},
@@ -80,29 +78,23 @@ func TestParsers(t *testing.T) {
 			results([]string{"recs_write_to_bvalid_max_wait"}),
 		},
 
-		{"memory, 32 bits", memStat("4294967274 -22 4294967274"), banks},
-		{"memory, 64 bits", memStat("18446744073709551594 -22 18446744073709551594"), banks},
-		{"memory, signed", memStat("-22 -22 -22"), banks},
-		{"memory, zeros", memStat("0 0 0"), noBanks},
-		{"memory, no separator", memStat(""), noBanks},
-		{"memory, empty", results(parseMemStat("")), noBanks},
-		{"memory, two numbers", results(parseMemStat("1 2\n")), noBanks},
-		{"memory, no number", results(parseMemStat("x 2 0\n1 -22 1\n")), noBanks},
-		{"memory, negative", results(parseMemStat("1 -3 0\n1 -22 1\n")), noBanks},
-
+		{"banks, empty", results(parseBanks("")), noBanks},
+		{"banks, garbage", results(parseBanks("[IN-USE] bank0 (16384MB)\n")), noBanks},
+		{"banks, negative", results(parseBanks("[IN-USE] bank0@0x0 (1MB): -1KB 1BOs\n")), noBanks},
+		{"banks, too large", results(parseBanks("[IN-USE] bank0@0x0 (99999999999MB): 1KB 1BOs\n")), noBanks},
 		{
 			"banks", results(parseBanks("[IN-USE] bank0@0x004000000000 (16384MB): 524288KB 12BOs\n[UNUSED] HBM[1]@0x10000000 (256MB): 0KB 0BOs\n" +
 				"[UNUSED] bank0@0x0 (0MB): 0KB 0BOs\n[== BO Stats Below ==] NA@0x000000000000 (0MB): 0KB 0BOs\n[Regular] 1572864KB 15BOs\n")),
-			results([]memBank{{"bank0", true, 16 << 30}, {"HBM[1]", false, 256 << 20}, {"bank0#2", false, 0}}),
+			results([]memBank{{"bank0", true, 16 << 30, 512 << 20, 12}, {"HBM[1]", false, 256 << 20, 0, 0}, {"bank0#2", false, 0, 0, 0}}, true),
 		},
 		{
 			"sensors", results(parseSDM("Device,43,42,45,1,0\n0.85V vccint,851,850,853,1,-3\nempty cage,0,0,0,0,0\nnot available,12,12,12,2,0\n" +
 				"mad exponent,1,1,1,1,99\nshort,1,1\nfpga,4294967295,0,0,127,0\n")),
 			results([]sdmSensor{{"Device", 43}, {"0.85V vccint", 0.851}}),
 		},
-		{"boot", results(parseVMR("HAS_FPT:1\nBOOT_ON_BACKUP:1\nBOOT_ON_OFFSET:0x5e0000\nMODEL:x\n")), results(map[string]uint64{"HAS_FPT": 1, "BOOT_ON_BACKUP": 1, "BOOT_ON_OFFSET": 0x5e0000})},
+		{"boot", results(parseNumbers("HAS_FPT:1\nBOOT_ON_BACKUP:1\nBOOT_ON_OFFSET:0x5e0000\nMODEL:x\n")), results(map[string]uint64{"HAS_FPT": 1, "BOOT_ON_BACKUP": 1, "BOOT_ON_OFFSET": 0x5e0000})},
 	} {
-		if diff := cmp.Diff(c.want, c.got, cmpopts.EquateEmpty(), cmp.AllowUnexported(computeUnit{}, unitPlace{}, cuQueues{}, bankUse{}, memBank{}, sdmSensor{})); diff != "" {
+		if diff := cmp.Diff(c.want, c.got, cmpopts.EquateEmpty(), cmp.AllowUnexported(computeUnit{}, unitPlace{}, memBank{}, sdmSensor{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
@@ -135,7 +127,7 @@ func TestSubdeviceKind(t *testing.T) {
 func FuzzXRT(f *testing.F) {
 	for _, seed := range []string{
 		cuStat, "2a44fc56-4eba-430c-95a4-13fa87dee9cc\n", "0,0,vadd:vadd_1,0x1800000,0x4,1284331\n0,65536,hello:0,0x2,3\n",
-		"536870912 12 0\n4294967274 -22 4294967274\n", "[IN-USE] bank0@0x004000000000 (16384MB): 524288KB 12BOs\n",
+		"[IN-USE] bank0@0x004000000000 (16384MB): 524288KB 12BOs\n",
 		"300\n500\n0\n0\n", "18446744073709551615\n", "73014444032 91268055040\n", "status_bit19:X\nlevel_name:y\n",
 		"Device,43,42,45,1,0\n", "HAS_FPT:1\n",
 		"xmc.u.18874368", "dma.xdma.u.5242880", "xmc.u2.m.1025",
@@ -175,7 +167,6 @@ func FuzzXRT(f *testing.F) {
 		if len(units) > maxCUs {
 			t.Errorf("%d units", len(units))
 		}
-		parseQueues(text)
 		parseChannels(text)
 		parseLevel(text)
 		for _, hz := range parseClocks(text) {
@@ -184,11 +175,12 @@ func FuzzXRT(f *testing.F) {
 		if causes := parseTrip(text); len(causes) > 32 {
 			t.Errorf("%d causes", len(causes))
 		}
-		if use, _ := parseMemStat(text); len(use) > maxBanks {
-			t.Errorf("%d banks", len(use))
-		}
 		names := map[string]bool{}
-		for _, b := range parseBanks(text) {
+		banks, _ := parseBanks(text)
+		if len(banks) > maxBanks {
+			t.Errorf("%d banks", len(banks))
+		}
+		for _, b := range banks {
 			name(t, b.name)
 			if names[b.name] {
 				t.Errorf("bank %q twice", b.name)
@@ -199,7 +191,7 @@ func FuzzXRT(f *testing.F) {
 			name(t, s.name)
 			number(t, s.value)
 		}
-		if n := len(parseVMR(text)); n > 64 {
+		if n := len(parseNumbers(text)); n > 64 {
 			t.Errorf("%d numbers", n)
 		}
 		if kind := subdeviceKind(text); !strings.HasPrefix(text, kind) {

@@ -146,24 +146,11 @@ func TestTrap09Images(t *testing.T) {
 	wantNone(t, d, collector.FPGABitstreamLoaded, "slot0")
 }
 
-// TestTrap10MemstatSeparator: the separator of banks and kinds of buffers is
-// printed in formats of other widths.
-func TestTrap10MemstatSeparator(t *testing.T) {
-	for _, separator := range []string{"4294967274 -22 4294967274", "18446744073709551594 -22 18446744073709551594", "-22 -22 0"} {
-		tree := load(t, "xilinx-u250-xrt")
-		text, _ := tree.Get(u250 + "/memstat_raw")
-		tree.Set(u250+"/memstat_raw", strings.Replace(text, "4294967274 -22 4294967274", separator, 1))
-		d := one(t, sample(t, open(t, written(t, tree), quiet)))
-		want(t, d, 512<<20, collector.FPGABankUsed, "bank0")
-		want(t, d, 1536<<20, collector.MemoryUsed)
-		want(t, d, 64<<30, collector.MemoryTotal)
-		if got, want := names(d, collector.FPGABankUsed, 0), []string{"bank0", "bank3"}; !slices.Equal(got, want) {
-			t.Errorf("banks %q, want %q", got, want)
-		}
-	}
-	// EINVAL means no image.
+// TestTrap10NoImage: the driver returns EINVAL for the memory of a card without an
+// image.
+func TestTrap10NoImage(t *testing.T) {
 	tree := load(t, "xilinx-u250-xrt")
-	tree.SetErr(u250+"/memstat_raw", syscall.EINVAL)
+	tree.SetErr(u250+"/memstat", syscall.EINVAL)
 	d := one(t, sample(t, open(t, mounted(t, tree), quiet)))
 	wantNone(t, d, collector.MemoryUsed)
 }

@@ -1,6 +1,7 @@
 package fpga
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,8 +10,10 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// unitQueues are the values of the label queue, the driver's names.
-var unitQueues = []string{"pending", "running", "submitted", "completed"}
+// unitQueues are the values of the label queue by the keys of cu_stat.
+var unitQueues = []struct{ key, name string }{
+	{"Pending queue", "pending"}, {"Running queue", "running"}, {"Submitted queue", "submitted"}, {"Completed queue", "completed"},
+}
 
 // longestUnit is the length of the longest line of kds_custat_raw; the driver
 // has at most 128 units in each of its two lists.
@@ -27,7 +30,7 @@ func (a *alveo) computeUnits(r *reading) {
 	}
 	var units []computeUnit
 	for _, file := range []string{"kds_custat_raw", "kds_scustat_raw"} {
-		if text, ok := r.got(r.fs.readLines(a.user.file(file), longestUnit, mostUnits)); ok {
+		if text, ok := r.got(r.fs.ReadLines(a.user.file(file), longestUnit, mostUnits)); ok {
 			units = append(units, parseCUs(text)...)
 		}
 	}
@@ -35,29 +38,31 @@ func (a *alveo) computeUnits(r *reading) {
 	waiting := a.queues(r, units)
 	for i, u := range units {
 		r.Set(collector.FPGAExecutions, float64(u.executions), labels[i])
-		q, known := waiting[u.address]
-		known = known && u.hasAddress
+		var q map[string]uint64
+		if u.hasAddress {
+			q = waiting[u.address]
+		}
 		state := cuState(u.status)
-		if known && q.bad {
+		if q["Bad state"] != 0 {
 			state = "crashed"
 		}
 		r.states(collector.FPGAComputeUnitState, cuStates, state, labels[i])
-		if !known {
+		if q == nil {
 			continue
 		}
-		for n, v := range []uint64{q.pending, q.running, q.submitted, q.completed} {
-			r.Set(collector.FPGAQueueLength, float64(v), labels[i], unitQueues[n])
+		for _, queue := range unitQueues {
+			r.Set(collector.FPGAQueueLength, float64(q[queue.key]), labels[i], queue.name)
 		}
 	}
 }
 
-// queues reads the queues of the compute units, by their addresses: their
-// directories have different numbers.
-func (a *alveo) queues(r *reading, units []computeUnit) map[uint64]cuQueues {
+// queues reads the numbers of cu_stat of the compute units, by their addresses:
+// their directories have different numbers.
+func (a *alveo) queues(r *reading, units []computeUnit) map[uint64]map[string]uint64 {
 	if len(units) == 0 {
 		return nil
 	}
-	waiting := make(map[uint64]cuQueues, len(units))
+	waiting := make(map[uint64]map[string]uint64, len(units))
 	for _, dir := range a.user.of("cu") {
 		address, ok := r.unsigned(collector.FPGAQueueLength, never, dir+"/base_paddr")
 		if !ok {
@@ -68,11 +73,17 @@ func (a *alveo) queues(r *reading, units []computeUnit) map[uint64]cuQueues {
 			a.listed = time.Time{} // it has left
 			continue
 		}
-		if q := parseQueues(text); q.ok {
-			waiting[address] = q
-		} else {
-			r.Reject(collector.FPGAQueueLength, collector.RejectType)
+		q := parseNumbers(text)
+		_, complete := q["Bad state"]
+		for _, queue := range unitQueues {
+			_, known := q[queue.key]
+			complete = complete && known
 		}
+		if !complete {
+			r.Reject(collector.FPGAQueueLength, collector.RejectType)
+			continue
+		}
+		waiting[address] = q
 	}
 	return waiting
 }
@@ -143,36 +154,24 @@ func parseCUs(text string) []computeUnit {
 
 func parseCU(line string) (u computeUnit, ok bool) {
 	f := strings.Split(line, ",")
-	var slot, index, name, address, status, executions string
 	switch {
 	case len(f) == 6:
-		slot, index, name, address, status, executions = f[0], f[1], f[2], f[3], f[4], f[5]
 	case len(f) == 5 && isNumber(f[1]):
-		slot, index, name, status, executions = f[0], f[1], f[2], f[3], f[4]
-		u.ps = true
+		f, u.ps = slices.Insert(f, 3, "0"), true // no address
 	case len(f) == 5:
-		slot, index, name, address, status, executions = "0", f[0], f[1], f[2], f[3], f[4]
+		f = slices.Insert(f, 0, "0") // no slot
 	default:
 		return u, false
 	}
-	var errs [5]error
-	var n uint64
-	u.slot, errs[0] = strconv.Atoi(slot)
-	u.index, errs[1] = strconv.Atoi(index)
-	n, errs[2] = strconv.ParseUint(status, 0, 32)
-	u.status = uint32(n)
-	u.executions, errs[3] = strconv.ParseUint(executions, 10, 64)
-	if address != "" {
-		u.address, errs[4] = strconv.ParseUint(address, 0, 64)
-		u.hasAddress = true
-	}
-	for _, err := range errs {
-		if err != nil {
-			return u, false
-		}
-	}
-	u.name = tidy(name)
-	return u, u.name != "" && u.slot >= 0 && u.index >= 0
+	slot, err1 := strconv.ParseUint(f[0], 10, 31)
+	index, err2 := strconv.ParseUint(f[1], 10, 31)
+	address, err3 := strconv.ParseUint(f[3], 0, 64)
+	status, err4 := strconv.ParseUint(f[4], 0, 32)
+	executions, err5 := strconv.ParseUint(f[5], 10, 64)
+	u.slot, u.index, u.name = int(slot), int(index), tidy(f[2])
+	u.address, u.hasAddress = address, !u.ps
+	u.status, u.executions = uint32(status), executions
+	return u, errors.Join(err1, err2, err3, err4, err5) == nil && u.name != ""
 }
 
 func isNumber(s string) bool {
@@ -204,34 +203,4 @@ func cuState(status uint32) string {
 		return "ready"
 	}
 	return ""
-}
-
-// cuQueues is the content of cu_stat of one unit.
-type cuQueues struct {
-	pending, running, submitted, completed uint64
-	bad                                    bool
-	ok                                     bool // all of them were present
-}
-
-// parseQueues parses cu_stat, lines of "name: value" with a NUL at the end.
-func parseQueues(text string) (q cuQueues) {
-	var found int
-	for key, value := range keyValues(text) {
-		into := map[string]*uint64{
-			"Pending queue": &q.pending, "Running queue": &q.running,
-			"Submitted queue": &q.submitted, "Completed queue": &q.completed,
-		}[key]
-		n, err := strconv.ParseUint(value, 0, 32)
-		switch {
-		case err != nil:
-		case into != nil:
-			*into = n
-			found++
-		case key == "Bad state":
-			q.bad = n != 0
-			found++
-		}
-	}
-	q.ok = found >= 5
-	return q
 }

@@ -53,7 +53,7 @@ func (f FS) Read(name string) (string, error) { return f.ReadText(name, Page) }
 func (f FS) ReadText(name string, limit int) (string, error) {
 	page := pages.Get().(*[Page]byte)
 	defer pages.Put(page)
-	n, err := f.fill(name, page[:limit])
+	n, err := f.fill(name, page[:limit], 1)
 	return string(bytes.Trim(page[:n], "\x00 \t\r\n")), err
 }
 
@@ -62,14 +62,24 @@ func (f FS) ReadText(name string, limit int) (string, error) {
 // call the driver again.
 func (f FS) ReadBytes(name string, limit int) ([]byte, error) {
 	buf := make([]byte, limit)
-	n, err := f.fill(name, buf)
+	n, err := f.fill(name, buf, 1)
 	if err != nil {
 		return nil, err
 	}
 	return buf[:n], nil
 }
 
-func (f FS) fill(name string, buf []byte) (n int, err error) {
+// ReadLines is Read for a list of at most limit bytes that the driver returns in
+// whole lines: a read(2) may then end before the page does. longest is the longest
+// line, in bytes: where another one would have fitted, the list has ended.
+func (f FS) ReadLines(name string, longest, limit int) (string, error) {
+	buf := make([]byte, limit)
+	n, err := f.fill(name, buf, longest)
+	return string(buf[:n]), err
+}
+
+// fill reads until one more piece would have fitted into the page.
+func (f FS) fill(name string, buf []byte, piece int) (n int, err error) {
 	path := f.Path(name)
 	fd, err := open(path)
 	if err != nil {
@@ -84,7 +94,7 @@ func (f FS) fill(name string, buf []byte) (n int, err error) {
 		n += m
 		// The first read returns a text attribute completely. Binary ones (PCI
 		// configuration space, long texts) are returned in pages.
-		if m < Page {
+		if m <= Page-piece {
 			break
 		}
 	}
