@@ -33,7 +33,7 @@ var dfl = family{
 		below("*bmc-hwmon.*/hwmon/hwmon*", hwmonFiles...),
 	),
 	find: findDFL,
-	open: func(e *env) card { return newDFLCard(e) },
+	open: func(e *env) card { return newDFLCard(e, dflUnits) },
 }
 
 const dflDriver = "bus/pci/drivers/dfl-pci"
@@ -83,11 +83,7 @@ func findDFL(fs *tree) ([]place, error) {
 		p := place{id: path.Base(dir), dir: dir}
 		p.claims = slices.DeleteFunc(dirs, func(d string) bool { return d == dir })
 		p.functions = dflFunctions(fs, p, all)
-		p.kubeIDs = slices.Clone(p.functions)
-		for _, unit := range dflUnits(fs, append([]string{p.dir}, p.claims...)...) {
-			name := path.Base(unit)
-			p.kubeIDs = append(p.kubeIDs, name, "intel-fpga-"+strings.TrimPrefix(name, "dfl-"))
-		}
+		p.kubeIDs = append(slices.Clone(p.functions), dflUnits.kubeIDs(fs, append([]string{p.dir}, p.claims...)...)...)
 		places = append(places, p)
 	}
 	return places, nil
@@ -98,7 +94,7 @@ const notACard = 2
 
 // dflRank is lower for a function that represents the card better.
 func dflRank(fs *tree, dir string) int {
-	units := dflUnits(fs, dir)
+	units := dflUnits.list(fs, dir)
 	switch {
 	case slices.ContainsFunc(units, isFME):
 		return 0
@@ -108,28 +104,39 @@ func dflRank(fs *tree, dir string) int {
 	return notACard
 }
 
-func isFME(unit string) bool { return strings.HasPrefix(path.Base(unit), "dfl-fme.") }
+func isFME(unit string) bool { return strings.Contains(path.Base(unit), "fme.") }
 
-// dflUnits lists the management engines and the ports below functions. A port
-// that is assigned to a virtual function is found there.
-func dflUnits(fs *tree, functions ...string) (units []string) {
-	for _, dir := range functions {
-		units = append(units, fpgaUnits(fs, dir+"/fpga_region", "dfl-")...)
-	}
-	return units
-}
+// unitNames are the names by which a driver shows the units of a card: its
+// management engine, the FME, and its ports.
+type unitNames struct{ dir, prefix string }
 
-// fpgaUnits lists the management engines and the ports below the devices in dir.
-func fpgaUnits(fs *tree, dir, prefix string) (units []string) {
-	for _, device := range namesUnder(fs, dir) {
-		for _, n := range namesUnder(fs, device) {
-			name := path.Base(n)
-			if (strings.HasPrefix(name, prefix+"fme.") || strings.HasPrefix(name, prefix+"port.")) && len(units) < maxRegions {
-				units = append(units, n)
+var dflUnits = unitNames{dir: "fpga_region", prefix: "dfl-"}
+
+// list lists the units below PCI functions. A port that is assigned to a virtual
+// function is found there.
+func (u unitNames) list(fs *tree, functions ...string) (units []string) {
+	for _, function := range functions {
+		for _, device := range namesUnder(fs, function+"/"+u.dir) {
+			for _, n := range namesUnder(fs, device) {
+				name := path.Base(n)
+				if (strings.HasPrefix(name, u.prefix+"fme.") || strings.HasPrefix(name, u.prefix+"port.")) && len(units) < maxRegions {
+					units = append(units, n)
+				}
 			}
 		}
 	}
 	return units
+}
+
+// kubeIDs are the names of the units in both drivers: Intel's device plugin has
+// used either.
+func (u unitNames) kubeIDs(fs *tree, functions ...string) (ids []string) {
+	other := map[string]string{dflUnits.prefix: intelUnits.prefix, intelUnits.prefix: dflUnits.prefix}[u.prefix]
+	for _, unit := range u.list(fs, functions...) {
+		name := path.Base(unit)
+		ids = append(ids, name, other+strings.TrimPrefix(name, u.prefix))
+	}
+	return ids
 }
 
 // dflFunctions are the other functions in the card's slot and its virtual

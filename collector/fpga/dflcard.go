@@ -16,6 +16,7 @@ import (
 // driver is bound again.
 type dflCard struct {
 	*env
+	units   unitNames
 	layout  dflLayout
 	scanned time.Time
 	// missed: a file of the layout has disappeared.
@@ -35,6 +36,7 @@ type dflLayout struct {
 	chips     []chip
 	banks     []string // cal_fail files, one for each memory interface
 	infos     []infoFile
+	numbers   []numberFile
 	update    string // class device of the firmware update
 	flash     string // count of updates of the flash
 }
@@ -45,6 +47,13 @@ type infoFile struct {
 	every  time.Duration
 	metric *collector.Metric
 	labels []string // label values before the text
+}
+
+// numberFile is a file with a positive number.
+type numberFile struct {
+	file   string
+	metric *collector.Metric
+	labels []string
 }
 
 // dflFeatures and dflController are the files with a text of a private feature
@@ -62,14 +71,14 @@ var (
 	}
 )
 
-func newDFLCard(e *env) *dflCard {
+func newDFLCard(e *env, units unitNames) *dflCard {
 	// An FME has one manager. Its region is that of the one port of existing
 	// cards; a load of a second port is detected by that port's identity.
-	return &dflCard{env: e, manager: newFPGAManager(e.memory.region("port0"))}
+	return &dflCard{env: e, units: units, manager: newFPGAManager(e.memory.region("port0"))}
 }
 
 // poll reads the FPGA manager's state.
-func (c *dflCard) poll(time.Time) { c.manager.poll(c.pollFS) }
+func (c *dflCard) poll(time.Time) { c.manager.look(c.pollFS) }
 
 func (c *dflCard) read(r *reading) {
 	if c.missed || r.now.Sub(c.scanned) >= c.options.SlowInterval {
@@ -77,7 +86,7 @@ func (c *dflCard) read(r *reading) {
 	}
 	rest := c.manager.read(r)
 	r.Vendor, r.Model = vendorOf(r.pci.vendor), dflModel(r.pci)
-	r.info(c.env, "dfl-pci", r.pci, "", "", c.manager.name)
+	r.info(c.env, r.Driver, r.pci, "", "", c.manager.name)
 	for i, file := range c.layout.bridges {
 		r.bridge(file, "port"+strconv.Itoa(i))
 	}
@@ -128,7 +137,7 @@ func (c *dflCard) scan(r *reading) {
 	c.scanned, c.missed = r.now, false
 	was := c.layout
 	l := dflLayout{}
-	for _, n := range dflUnits(c.fs, append([]string{c.dir}, c.claims...)...) {
+	for _, n := range c.units.list(c.fs, append([]string{c.dir}, c.claims...)...) {
 		if isFME(n) {
 			l.fme, l.answers = n, true
 			c.scanFME(&l)
@@ -149,15 +158,15 @@ func (c *dflCard) scanFME(l *dflLayout) {
 	for _, n := range namesUnder(c.fs, l.fme) {
 		name := path.Base(n)
 		switch {
-		case strings.HasPrefix(name, "dfl-fme-mgr."):
+		case strings.Contains(name, "-fme-mgr."):
 			for _, m := range namesUnder(c.fs, n+"/fpga_manager") {
 				l.manager = m
 			}
-		case strings.HasPrefix(name, "dfl-fme-region."):
+		case strings.Contains(name, "-fme-region."):
 			for _, g := range namesUnder(c.fs, n+"/fpga_region") {
 				l.regions = append(l.regions, g+"/compat_id")
 			}
-		case strings.HasPrefix(name, "dfl-fme-bridge."):
+		case strings.Contains(name, "-fme-bridge."):
 			for _, b := range namesUnder(c.fs, n+"/fpga_bridge") {
 				l.bridges = append(l.bridges, b+"/state")
 			}
@@ -170,6 +179,13 @@ func (c *dflCard) scanFME(l *dflLayout) {
 			}
 		case name == "errors":
 			l.registers = c.registers(n, fmeRegisters)
+		case name == "pr":
+			l.regions = append(l.regions, n+"/interface_id")
+		}
+	}
+	for _, f := range intelNumbers {
+		if f.file = l.fme + "/" + f.file; c.fs.Exists(f.file) {
+			l.numbers = append(l.numbers, f)
 		}
 	}
 	slices.SortFunc(l.banks, natural)
@@ -242,6 +258,14 @@ func (c *dflCard) readBoard(r *reading) {
 			r.Reject(collector.FPGAMemoryCalibrated, collector.RejectType)
 		default:
 			r.SetBool(collector.FPGAMemoryCalibrated, failed == "0" && done == "1", "emif"+strconv.Itoa(i))
+		}
+	}
+	for _, f := range c.layout.numbers {
+		switch v, ok := r.unsigned(f.metric, 0, f.file); {
+		case ok && v == 0:
+			r.Reject(f.metric, collector.RejectSentinel)
+		case ok:
+			r.Set(f.metric, float64(v), f.labels...)
 		}
 	}
 	for _, f := range c.layout.infos {

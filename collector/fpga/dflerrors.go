@@ -2,7 +2,6 @@ package fpga
 
 import (
 	_ "embed"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -85,18 +84,19 @@ var fmeRegisters = []registerFile{
 	{"nonfatal_errors", "nonfatal", "nonfatal"},
 	{"catfatal_errors", "fatal", "fatal"},
 	{"inject_errors", "inject", "inject"},
+	// The names of Intel's driver.
+	{"fme-errors/errors", "fme", "fme"},
+	{"inject_error", "inject", "inject"},
 }
 
 // registers lists the registers of a directory.
 func (c *dflCard) registers(dir string, files []registerFile) (out []register) {
-	names, _ := c.fs.Names(dir)
-	revision := ""
-	if slices.Contains(names, "revision") {
-		revision = dir + "/revision"
+	revision := dir + "/revision"
+	if !c.fs.Exists(revision) {
+		revision = ""
 	}
 	for _, f := range files {
-		if slices.Contains(names, f.file) {
-			f.file = dir + "/" + f.file
+		if f.file = dir + "/" + f.file; c.fs.Exists(f.file) {
 			out = append(out, register{f, revision})
 		}
 	}

@@ -38,7 +38,7 @@ func (c *dflCard) scanPort(r *reading, dir string, before []*dflPort) *dflPort {
 		}
 	}
 	if p.region == nil {
-		p.name = "port" + strings.TrimPrefix(path.Base(dir), "dfl-port.")
+		p.name = "port" + strings.TrimPrefix(path.Base(dir), c.units.prefix+"port.")
 		if id, ok := r.textEvery(never, dir+"/id"); ok { // its number in the FME, behind no lock
 			if n, err := strconv.ParseUint(id, 0, 16); err == nil {
 				p.name = "port" + strconv.FormatUint(n, 10)

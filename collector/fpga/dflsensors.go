@@ -13,7 +13,7 @@ import (
 // controller.
 func (c *dflCard) scanChips(r *reading, l *dflLayout) {
 	taken := map[string]bool{}
-	for _, chip := range r.findChips(c.dir) {
+	for _, chip := range r.findChips(func(at string) bool { return strings.HasPrefix(at, c.dir+"/") }) {
 		// The controller's device: …/spi4.0/n3000bmc-hwmon.6.auto/hwmon/hwmon6.
 		device := path.Dir(path.Dir(chip.dir))
 		if strings.Contains(path.Base(device), "bmc-hwmon") {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -45,10 +46,8 @@ type fpgaManager struct {
 	name   string
 	errors map[string]bool // the errors so far, and whether they are reported now
 
-	mu  sync.Mutex
-	dir string // the class device, whose number changes
-
-	looking sync.Mutex // keeps the states in the order in which they were read
+	mu  sync.Mutex // keeps the states in the order in which they were read
+	dir string     // the class device, whose number changes
 }
 
 func newFPGAManager(g *region) *fpgaManager {
@@ -68,17 +67,14 @@ func (m *fpgaManager) moved(dir string) {
 	m.mu.Unlock()
 }
 
-// poll reads the state, which the kernel keeps in memory.
-func (m *fpgaManager) poll(fs *tree) {
-	if dir := m.at(); dir != "" {
-		m.look(fs, dir) // read returns the error
+// look reads the state, which the kernel keeps in memory.
+func (m *fpgaManager) look(fs *tree) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.dir == "" {
+		return "", syscall.ENOENT
 	}
-}
-
-func (m *fpgaManager) look(fs *tree, dir string) (string, error) {
-	m.looking.Lock()
-	defer m.looking.Unlock()
-	state, err := fs.Read(dir + "/state")
+	state, err := fs.Read(m.dir + "/state")
 	if err == nil {
 		m.region.setState(time.Now(), state)
 	}
@@ -95,7 +91,7 @@ func (m *fpgaManager) read(r *reading) bool {
 		name, _ := r.textEvery(never, dir+"/name")
 		m.name = tidy(name)
 	}
-	state, ok := r.got(m.look(r.fs, dir))
+	state, ok := r.got(m.look(r.fs))
 	if !ok {
 		return true
 	}

@@ -80,9 +80,9 @@ const (
 	maxChannels = 256
 )
 
-// findChips lists the hwmon devices below a card's directory by the class: a
-// chip is at any depth, behind its bus.
-func (r *reading) findChips(dir string) []chip {
+// findChips lists the hwmon devices whose paths are wanted. The class has them: a
+// chip of a card is at any depth below the card, behind its bus.
+func (r *reading) findChips(wanted func(dir string) bool) []chip {
 	names, err := r.fs.Names("class/hwmon")
 	if err != nil {
 		if !absent(err) {
@@ -93,11 +93,11 @@ func (r *reading) findChips(dir string) []chip {
 	var chips []chip
 	for _, n := range names {
 		at, err := r.fs.Resolve("class/hwmon/" + n)
-		if err != nil || !strings.HasPrefix(at, dir+"/") || len(chips) >= maxChips {
+		if err != nil || !wanted(at) || len(chips) >= maxChips {
 			continue
 		}
 		if name, ok := r.text(at + "/name"); ok {
-			chips = append(chips, chip{dir: at, name: name})
+			chips = append(chips, chip{dir: at, name: tidy(name)})
 		}
 	}
 	return chips

@@ -9,17 +9,13 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// iioChip is the analogue-to-digital converter of a SoC's fabric.
-type iioChip struct {
-	dir      string
-	channels []iioChannel
-}
-
-// iioChannel is one channel: value = (raw + offset) × scale, in thousandths.
+// iioChannel is one channel of the analogue-to-digital converter of a SoC's fabric:
+// value = (raw + offset) × scale, in thousandths.
 type iioChannel struct {
-	raw, scale, offset string
-	temperature        bool
-	labels             []string
+	raw           string
+	scale, offset float64
+	metric        *collector.Metric
+	label         string
 }
 
 // iioNames are the converters that measure the FPGA.
@@ -30,7 +26,7 @@ var iioNames = map[string]bool{"xilinx-ams": true, "xadc": true, "xilinx-system-
 // the device tree enables: they keep their numbers.
 var amsSensors = map[string]string{"temp7": "ps_lpd", "temp8": "ps_fpd", "temp20": "pl"}
 
-// scanIIO lists the converters of the node. SoCs have one.
+// scanIIO lists the channels of the node's converters. SoCs have one.
 func (c *socCard) scanIIO(r *reading) {
 	names, _ := c.fs.Names("bus/iio/devices")
 	for _, n := range names {
@@ -42,40 +38,40 @@ func (c *socCard) scanIIO(r *reading) {
 		if !ok || !iioNames[name] {
 			continue
 		}
-		c.chips = append(c.chips, r.scanChannels(dir, name))
+		c.channels = append(c.channels, r.scanChannels(dir, name)...)
 	}
 }
 
-func (r *reading) scanChannels(dir, chip string) iioChip {
-	out := iioChip{dir: dir}
+// scanChannels lists the channels of a converter. A channel without a scale has no
+// unit and is left out.
+func (r *reading) scanChannels(dir, chip string) (channels []iioChannel) {
 	names, _ := r.fs.Names(dir)
-	has := map[string]bool{}
-	for _, n := range names {
-		has[n] = true
-	}
 	for _, n := range names {
 		id, ok := strings.CutSuffix(n, "_raw")
 		id, isIn := strings.CutPrefix(id, "in_")
-		temperature := strings.HasPrefix(id, "temp")
-		if !ok || !isIn || !temperature && !strings.HasPrefix(id, "voltage") || len(out.channels) >= maxChannels {
+		ch := iioChannel{raw: dir + "/" + n, metric: collector.FPGAVoltage, label: iioSensor(chip, id)}
+		if strings.HasPrefix(id, "temp") {
+			ch.metric = collector.TemperatureCelsius
+		} else if !strings.HasPrefix(id, "voltage") {
 			continue
 		}
-		ch := iioChannel{raw: dir + "/" + n, temperature: temperature, labels: []string{iioSensor(chip, id)}}
-		prefix := "in_" + id
-		if has[prefix+"_label"] {
-			if text, ok := r.textEvery(never, dir+"/"+prefix+"_label"); ok && text != "" {
-				ch.labels[0] = tidy(text)
-			}
+		prefix := dir + "/in_" + id
+		if !ok || !isIn || len(channels) >= maxChannels || !r.fs.Exists(prefix+"_scale") {
+			continue
 		}
-		if has[prefix+"_scale"] {
-			ch.scale = dir + "/" + prefix + "_scale"
+		if text, ok := r.textEvery(never, prefix+"_label"); ok && text != "" {
+			ch.label = tidy(text)
 		}
-		if has[prefix+"_offset"] {
-			ch.offset = dir + "/" + prefix + "_offset"
+		if ch.scale, ok = r.fixed(prefix + "_scale"); ok && r.fs.Exists(prefix+"_offset") {
+			ch.offset, ok = r.fixed(prefix + "_offset")
 		}
-		out.channels = append(out.channels, ch)
+		if !ok {
+			r.Reject(ch.metric, collector.RejectType)
+			continue
+		}
+		channels = append(channels, ch)
 	}
-	return out
+	return channels
 }
 
 // iioSensor names a channel: temp7 by the table, temp0_ps_temp by its text, as
@@ -95,30 +91,18 @@ func iioSensor(chip, id string) string {
 	return tidy(id)
 }
 
-func (c *iioChip) read(r *reading) {
-	for i := range c.channels {
-		ch := &c.channels[i]
-		metric := collector.FPGAVoltage
-		if ch.temperature {
-			metric = collector.TemperatureCelsius
-		}
-		text, ok := r.text(ch.raw)
-		if !ok || ch.scale == "" {
-			continue // without offset or scale it has no unit
-		}
-		raw, err := strconv.ParseInt(text, 10, 64)
-		scale, ok := r.fixed(ch.scale)
-		offset := 0.0
-		if ch.offset != "" && ok {
-			offset, ok = r.fixed(ch.offset)
-		}
-		if err != nil || !ok {
-			r.Reject(metric, collector.RejectType)
-			continue
-		}
-		// The resolution of the converter is a millionth.
-		r.Set(metric, math.Round((float64(raw)+offset)*scale*1000)/1e6, ch.labels...)
+func (ch *iioChannel) read(r *reading) {
+	text, ok := r.text(ch.raw)
+	if !ok {
+		return
 	}
+	raw, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		r.Reject(ch.metric, collector.RejectType)
+		return
+	}
+	// The resolution of the converter is a millionth.
+	r.Set(ch.metric, math.Round((float64(raw)+ch.offset)*ch.scale*1000)/1e6, ch.label)
 }
 
 // fixed reads a constant of the device, such as a scale.

@@ -50,26 +50,20 @@ func findManagers(fs *tree) ([]place, error) {
 		return nil, err
 	}
 	var places []place
-	outside := 0 // managers outside PCI cards
 	for _, n := range names {
 		at, err := fs.Resolve("class/fpga_manager/" + n)
 		if err != nil {
 			continue // it has just left
 		}
 		dir := path.Dir(path.Dir(at))
-		if !onPCI(dir) {
-			outside++
-		}
 		if path.Base(path.Dir(at)) != "fpga_manager" || slices.ContainsFunc(places, func(p place) bool { return p.dir == dir }) {
 			continue
 		}
-		places = append(places, place{id: path.Base(dir), dir: dir, kubeIDs: []string{n}})
-	}
-	for i := range places {
-		// The plugin that numbers devices knows a node with one manager.
-		if p := &places[i]; outside == 1 && !onPCI(p.dir) {
-			p.kubeIDs = append(p.kubeIDs, "1")
+		p := place{id: path.Base(dir), dir: dir, kubeIDs: []string{n}}
+		if soleManager(fs, dir) {
+			p.kubeIDs = append(p.kubeIDs, "1") // by the plugin that numbers devices
 		}
+		places = append(places, p)
 	}
 	return places, nil
 }
@@ -94,15 +88,15 @@ func managerVendor(name string) string {
 type socCard struct {
 	*env
 	manager *fpgaManager
-	status  statusWord
+	loads   uint64 // when the status was last read
 
-	scanned time.Time
-	alone   bool   // no other manager exists
-	driver  string // of the manager's device
-	regions []socRegion
-	bridges []string // class devices
-	chips   []iioChip
-	monitor []chip
+	scanned  time.Time
+	alone    bool   // no other manager exists
+	driver   string // of the manager's device
+	regions  []socRegion
+	bridges  []string // class devices
+	channels []iioChannel
+	monitor  []chip
 	// firmware is the device tree, separately mounted where /sys/firmware is
 	// hidden.
 	firmware *tree
@@ -122,7 +116,7 @@ func newSoCCard(e *env) *socCard {
 }
 
 // poll reads the FPGA manager's state.
-func (c *socCard) poll(time.Time) { c.manager.poll(c.pollFS) }
+func (c *socCard) poll(time.Time) { c.manager.look(c.pollFS) }
 
 func (c *socCard) read(r *reading) {
 	if r.now.Sub(c.scanned) >= c.options.SlowInterval || !c.fs.Exists(c.manager.at()) {
@@ -142,9 +136,9 @@ func (c *socCard) read(r *reading) {
 		}
 	}
 	c.manager.region.settle(asked, time.Now(), strings.Trim(firmware, "+"), known)
-	c.status.read(r, c, rest)
-	for i := range c.chips {
-		c.chips[i].read(r)
+	c.readStatus(r, rest)
+	for i := range c.channels {
+		c.channels[i].read(r)
 	}
 	c.readHwmon(r)
 }
@@ -174,13 +168,13 @@ func (c *socCard) scan(r *reading) {
 	}
 	c.manager.moved(at)
 	c.driver, _ = c.fs.Link(c.dir + "/driver")
-	c.alone = c.soleManager()
+	c.alone = soleManager(c.fs, c.dir)
 	c.regions, c.bridges = nil, c.mine("class/fpga_bridge")
 	for _, at := range c.mine("class/fpga_region") {
 		device := path.Dir(path.Dir(at))
 		c.regions = append(c.regions, socRegion{name: tidy(path.Base(device)), dir: at, uevent: device + "/uevent"})
 	}
-	c.chips, c.monitor = nil, nil
+	c.channels, c.monitor = nil, nil
 	if c.alone && !sysfs.PCIAddress(c.id) {
 		c.scanIIO(r)
 		c.scanHwmon(r)
@@ -190,29 +184,29 @@ func (c *socCard) scan(r *reading) {
 // scanHwmon lists the power monitors of the board, such as the ina260 of a Kria
 // module, and the sensors that the firmware of an Agilex measures.
 func (c *socCard) scanHwmon(r *reading) {
-	names, _ := c.fs.Names("class/hwmon")
 	taken := map[string]bool{}
-	for _, n := range names {
-		at, err := c.fs.Resolve("class/hwmon/" + n)
-		device := path.Base(path.Dir(path.Dir(at)))
-		i2c, _ := path.Match("*-00??", device)
-		if err != nil || onPCI(at) || !i2c && !strings.Contains(device, "hwmon") || len(c.monitor) >= maxChips {
+	for _, m := range r.findChips(func(at string) bool { return !onPCI(at) && boardSensor(deviceOf(at)) }) {
+		if !strings.HasPrefix(m.name, "ina2") && m.name != "soc64hwmon" && m.name != "socfpga_hwmon" {
 			continue
 		}
-		name, ok := r.textEvery(c.options.SlowInterval, at+"/name")
-		if !ok || !strings.HasPrefix(name, "ina2") && name != "soc64hwmon" && name != "socfpga_hwmon" {
-			continue
-		}
-		m := chip{dir: at, name: tidy(name)}
 		r.findSensors(&m, channels, "input", taken, func(kind, id, label string) string {
 			title := m.name + " " + cmp.Or(label, id)
 			if taken[kind+title] {
-				title = m.name + " " + tidy(device) + " " + id
+				title = m.name + " " + tidy(deviceOf(m.dir)) + " " + id
 			}
 			return title
 		})
 		c.monitor = append(c.monitor, m)
 	}
+}
+
+// deviceOf is the name of the device of a chip.
+func deviceOf(hwmon string) string { return path.Base(path.Dir(path.Dir(hwmon))) }
+
+// boardSensor reports whether a device is on an I2C bus or made for hwmon.
+func boardSensor(device string) bool {
+	i2c, _ := path.Match("*-00??", device)
+	return i2c || strings.Contains(device, "hwmon")
 }
 
 // readHwmon sets the board's sensors. Their power is that of the module or of a
@@ -248,16 +242,15 @@ func (c *socCard) mine(class string) []string {
 	return out
 }
 
-// soleManager reports whether the manager is the only one outside PCI cards.
-func (c *socCard) soleManager() bool {
-	names, _ := c.fs.Names("class/fpga_manager")
-	n := 0
-	for _, name := range names {
-		if at, err := c.fs.Resolve("class/fpga_manager/" + name); err == nil && !onPCI(at) {
-			n++
-		}
-	}
-	return n == 1 && !onPCI(c.dir)
+// soleManager reports whether the manager of a device is the only one outside PCI
+// cards.
+func soleManager(fs *tree, dir string) bool {
+	names, _ := fs.Names("class/fpga_manager")
+	outside := slices.DeleteFunc(names, func(name string) bool {
+		at, err := fs.Resolve("class/fpga_manager/" + name)
+		return err != nil || onPCI(at)
+	})
+	return len(outside) == 1 && !onPCI(dir)
 }
 
 func onPCI(dir string) bool { return strings.Contains(dir, "/pci") }
@@ -324,16 +317,8 @@ func deviceTreeText(raw []byte) string {
 	return tidy(strings.Join(parts, ","))
 }
 
-// statusWord is the configuration status of the ZynqMP fabric. Reading it takes
-// a firmware call through the configuration port.
-type statusWord struct {
-	at    time.Time // when it was read
-	loads uint64
-	word  uint64
-	known bool
-}
-
-// statusInterval is the time between two reads of the status word.
+// statusInterval is the time between two reads of the configuration status of the
+// ZynqMP fabric, which take a firmware call through the configuration port.
 const statusInterval = 30 * time.Second
 
 // statusBits are the bits of the word, from the ABI of zynqmp_fpga_manager.
@@ -357,32 +342,31 @@ var statusBits = []struct {
 
 const donePin = 14
 
-// read sets the bits. The word is not read during a configuration, and again
-// after it.
-func (s *statusWord) read(r *reading, c *socCard, rest bool) {
+// readStatus sets the bits. The word is not read during a configuration, and
+// again after it.
+func (c *socCard) readStatus(r *reading, rest bool) {
 	if c.driver != "zynqmp_fpga_manager" {
 		return
 	}
+	if loads := c.manager.region.total(); !rest || loads != c.loads {
+		c.loads = loads
+		c.fs.forget()
+	}
 	if !rest {
-		s.known = false
 		r.Set(collector.FPGABitstreamLoaded, 0, fabric)
 		return
 	}
-	if loads := c.manager.region.total(); !s.known || loads != s.loads || r.now.Sub(s.at) >= statusInterval {
-		s.at, s.loads = r.now, loads
-		text, ok := r.text(c.dir + "/status")
-		s.word, s.known = 0, false
-		if ok {
-			if s.word, s.known = hexadecimal(text); !s.known {
-				r.Reject(collector.FPGAConfigurationStatus, collector.RejectType)
-			}
-		}
-	}
-	if !s.known {
+	text, ok := r.textEvery(statusInterval, c.dir+"/status")
+	if !ok {
 		return // before Linux 6.4
 	}
-	for _, b := range statusBits {
-		r.SetBool(collector.FPGAConfigurationStatus, s.word>>b.bit&1 == 1, b.name)
+	word, ok := hexadecimal(text)
+	if !ok {
+		r.Reject(collector.FPGAConfigurationStatus, collector.RejectType)
+		return
 	}
-	r.SetBool(collector.FPGABitstreamLoaded, s.word>>donePin&1 == 1, fabric)
+	for _, b := range statusBits {
+		r.SetBool(collector.FPGAConfigurationStatus, word>>b.bit&1 == 1, b.name)
+	}
+	r.SetBool(collector.FPGABitstreamLoaded, word>>donePin&1 == 1, fabric)
 }
