@@ -1,7 +1,7 @@
 package kernellog
 
 import (
-	"bytes"
+	"regexp"
 	"slices"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -13,20 +13,37 @@ const maxHeads = 8
 
 // aerHead is the first line of a PCIe error.
 type aerHead struct {
-	at       address
+	at       string
 	severity string // corrected, nonfatal, fatal; empty until a later line has it
 	bits     uint32 // of the errors, where severity is empty
 	text     string
 }
 
-var (
-	busError    = []byte("PCIe Bus Error: severity=")
-	statusMask  = []byte("] error status/mask=")
-	firmwareAER = []byte("aer_status: 0x")
-	maskFollows = []byte(", aer_mask: 0x")
-	fatalBits   = []byte("aer_uncor_severity: 0x")
-	aerTag      = []byte("AER:")
+// What the first lines of an error, and the last one of an error that the firmware
+// handles, contain.
+const (
+	busErrorMark = "PCIe Bus Error: severity="
+	firmwareMark = "aer_status: 0x"
+	severityMark = "aer_uncor_severity: 0x"
 )
+
+var (
+	// Some kernels print the tag "AER:" before the message.
+	deviceLine   = regexp.MustCompile(`^(\S+) ` + pciAddress + `: *(?:AER: *)?(.*)$`)
+	busError     = regexp.MustCompile(`^` + busErrorMark + `([^,]*)(?:, type=(\w+))?`)
+	statusMask   = regexp.MustCompile(`\] error status/mask=([[:xdigit:]]{1,8})/([[:xdigit:]]{1,8})`)
+	firmwareLine = regexp.MustCompile(`^` + firmwareMark + `([[:xdigit:]]{1,8}), aer_mask: 0x([[:xdigit:]]{1,8})`)
+	bitLine      = regexp.MustCompile(`^\[ *([0-9]{1,2})\] *(\S+)`)
+	fatalBits    = regexp.MustCompile(`^` + severityMark + `([[:xdigit:]]{1,8})`)
+)
+
+// severities are the words of the kernel; older kernels print Corrected and
+// Uncorrected.
+var severities = map[string]string{
+	"Corrected": "corrected", "Correctable": "corrected",
+	"Uncorrected (Non-Fatal)": "nonfatal", "Uncorrectable (Non-Fatal)": "nonfatal",
+	"Uncorrected (Fatal)": "fatal", "Uncorrectable (Fatal)": "fatal",
+}
 
 // correctable and uncorrectable are the kernel's names for the bits of the
 // status registers, which the PCI Express specification defines. In Sub they
@@ -45,12 +62,6 @@ var (
 	}
 )
 
-// concernsAER reports whether text may be a line of a PCIe error.
-func (p *Parser) concernsAER(text []byte) bool {
-	return bytes.Contains(text, busError) || bytes.Contains(text, firmwareAER) ||
-		len(p.heads) > 0 && (bytes.IndexByte(text, '[') >= 0 || bytes.Contains(text, fatalBits))
-}
-
 // aer parses a line of a PCIe error. The kernel prints several for one error;
 // the line with the bits becomes the event:
 //
@@ -58,8 +69,7 @@ func (p *Parser) concernsAER(text []byte) bool {
 //	nvidia 0000:1b:00.0:   device [10de:2330] error status/mask=00004000/00400000
 //	nvidia 0000:1b:00.0:    [14] CmpltTO                (First)
 //
-// Older kernels print the severity as Corrected or Uncorrected. Where the
-// firmware handles the errors, the format differs, and the line that determines
+// Where the firmware handles the errors, the format differs, and the line that determines
 // the severity becomes the event: the first for a correctable error, else the
 // last.
 //
@@ -67,137 +77,82 @@ func (p *Parser) concernsAER(text []byte) bool {
 //	nvidia 0000:1b:00.0:    [14] CmpltTO                (First)
 //	nvidia 0000:1b:00.0: aer_layer=Transaction Layer, aer_agent=Requester ID
 //	nvidia 0000:1b:00.0: aer_uncor_severity: 0x00062011
-func (p *Parser) aer(text []byte) (collector.Event, Outcome) {
-	if !p.concernsAER(text) {
+func (p *Parser) aer(text string) (collector.Event, Outcome) {
+	m := deviceLine.FindStringSubmatch(text)
+	if m == nil {
 		return collector.Event{}, Unrelated
 	}
-	driver, a, body, ok := deviceMessage(text)
-	if !ok {
-		return collector.Event{}, Unrelated
-	}
-	if rest, ok := bytes.CutPrefix(body, busError); ok {
-		return p.busError(driver, a, rest, text)
-	}
-	if rest, ok := bytes.CutPrefix(body, firmwareAER); ok {
-		status, mask, ok := twoWords(rest, maskFollows)
-		if ok && status&^mask != 0 && p.reports(driver, a) {
-			p.expect(aerHead{at: a, bits: status &^ mask, text: detail(text)})
-			return collector.Event{}, Part
+	driver, at, body := m[1], address(m[2:]), m[6]
+	if b := busError.FindStringSubmatch(body); b != nil {
+		severity := severities[b[1]]
+		if severity == "" || !p.reports(driver, at) {
+			return collector.Event{}, Unrelated
 		}
-		return collector.Event{}, Unrelated
+		if b[2] == "Inaccessible" {
+			// No status could be read, so no status line follows.
+			return collector.Event{Kind: collector.EventAER, PCI: at, Sub: severity + "/Inaccessible", Detail: detail(text)}, Reported
+		}
+		return p.expect(aerHead{at: at, severity: severity, text: text})
 	}
-	i := slices.IndexFunc(p.heads, func(h aerHead) bool { return h.at == a })
+	if f := firmwareLine.FindStringSubmatch(body); f != nil {
+		bits := hexadecimal(f[1]) &^ hexadecimal(f[2])
+		if bits == 0 || !p.reports(driver, at) {
+			return collector.Event{}, Unrelated
+		}
+		return p.expect(aerHead{at: at, bits: bits, text: text})
+	}
+	i := slices.IndexFunc(p.heads, func(h aerHead) bool { return h.at == at })
 	if i < 0 {
 		return collector.Event{}, Unrelated
 	}
 	head := p.heads[i]
-	severity, bits := second(head, body)
+	severity, bits := head.second(body)
 	if severity == "" {
 		return collector.Event{}, Unrelated
 	}
 	p.heads = slices.Delete(p.heads, i, i+1)
 	return collector.Event{
-		Kind: collector.EventAER, PCI: a.String(), Code: uint64(bits), Sub: severity + "/" + errorName(severity, bits),
-		Detail: detail(append(append([]byte(head.text), "; "...), body...)),
+		Kind: collector.EventAER, PCI: at, Code: uint64(bits), Sub: severity + "/" + errorName(severity, bits),
+		Detail: detail(head.text + "; " + body),
 	}, Reported
 }
 
 // second parses a line after the first of an error. It returns the severity and
 // the bits of the error where the line determines them.
-func second(head aerHead, body []byte) (severity string, bits uint32) {
-	if head.severity != "" {
-		_, rest, _ := bytes.Cut(body, statusMask)
-		status, mask, ok := twoWords(rest, []byte("/"))
-		if !ok {
-			return "", 0
+func (h *aerHead) second(body string) (severity string, bits uint32) {
+	if h.severity != "" {
+		if m := statusMask.FindStringSubmatch(body); m != nil {
+			return h.severity, hexadecimal(m[1]) &^ hexadecimal(m[2])
 		}
-		return head.severity, status &^ mask
-	}
-	if bit, name, ok := bitLine(body); ok && name != "" && name == correctable[bit] {
-		return "corrected", head.bits
-	}
-	rest, ok := bytes.CutPrefix(body, fatalBits)
-	if !ok {
 		return "", 0
 	}
-	if fatal, n, _ := hexadecimal(rest, 8); n > 0 && head.bits&uint32(fatal) != 0 {
-		return "fatal", head.bits
+	if m := bitLine.FindStringSubmatch(body); m != nil {
+		if bit := decimal(m[1]); bit < 32 && m[2] == correctable[bit] {
+			return "corrected", h.bits
+		}
 	}
-	return "nonfatal", head.bits
-}
-
-// busError parses what follows "severity=".
-func (p *Parser) busError(driver string, a address, rest, text []byte) (collector.Event, Outcome) {
-	class, kind, _ := bytes.Cut(rest, []byte(","))
-	severity := ""
-	switch string(class) {
-	case "Corrected", "Correctable":
-		severity = "corrected"
-	case "Uncorrected (Non-Fatal)", "Uncorrectable (Non-Fatal)":
-		severity = "nonfatal"
-	case "Uncorrected (Fatal)", "Uncorrectable (Fatal)":
-		severity = "fatal"
+	if m := fatalBits.FindStringSubmatch(body); m != nil {
+		if h.bits&hexadecimal(m[1]) != 0 {
+			return "fatal", h.bits
+		}
+		return "nonfatal", h.bits
 	}
-	if severity == "" || !p.reports(driver, a) {
-		return collector.Event{}, Unrelated
-	}
-	if bytes.HasPrefix(kind, []byte(" type=Inaccessible")) {
-		// No status could be read, so no status line follows.
-		return collector.Event{Kind: collector.EventAER, PCI: a.String(), Sub: severity + "/Inaccessible", Detail: detail(text)}, Reported
-	}
-	p.expect(aerHead{at: a, severity: severity, text: detail(text)})
-	return collector.Event{}, Part
+	return "", 0
 }
 
 // expect keeps the first line of an error for the second.
-func (p *Parser) expect(h aerHead) {
+func (p *Parser) expect(h aerHead) (collector.Event, Outcome) {
 	p.heads = slices.DeleteFunc(p.heads, func(o aerHead) bool { return o.at == h.at })
 	if len(p.heads) == maxHeads {
 		p.heads = slices.Delete(p.heads, 0, 1)
 	}
+	h.text = detail(h.text)
 	p.heads = append(p.heads, h)
+	return collector.Event{}, Part
 }
 
-func (p *Parser) reports(driver string, a address) bool {
-	return collector.IsAcceleratorDriver(driver) || driver != "pcieport" && p.accelerator != nil && p.accelerator(a.String())
-}
-
-// deviceMessage splits "driver address: body" and removes the tag "AER:", which
-// some kernels print before the body.
-func deviceMessage(text []byte) (driver string, a address, body []byte, ok bool) {
-	name, rest, ok := bytes.Cut(text, []byte(" "))
-	if !ok {
-		return "", a, nil, false
-	}
-	a, rest, ok = parseAddress(rest)
-	if !ok || len(rest) == 0 || rest[0] != ':' {
-		return "", a, nil, false
-	}
-	body = bytes.TrimLeft(rest[1:], " ")
-	body = bytes.TrimLeft(bytes.TrimPrefix(body, aerTag), " ")
-	return string(name), a, body, true
-}
-
-// twoWords parses two hexadecimal numbers separated by sep.
-func twoWords(b, sep []byte) (first, second uint32, ok bool) {
-	x, n, b := hexadecimal(b, 8)
-	b, ok = bytes.CutPrefix(b, sep)
-	y, m, _ := hexadecimal(b, 8)
-	return uint32(x), uint32(y), ok && n > 0 && m > 0
-}
-
-// bitLine parses "[14] CmpltTO                (First)".
-func bitLine(b []byte) (bit uint, name string, ok bool) {
-	if len(b) == 0 || b[0] != '[' {
-		return 0, "", false
-	}
-	n, b, ok := number(bytes.TrimLeft(b[1:], " "))
-	b, closed := bytes.CutPrefix(b, []byte("]"))
-	if !ok || !closed || n > 31 {
-		return 0, "", false
-	}
-	word, _, _ := bytes.Cut(bytes.TrimLeft(b, " "), []byte(" "))
-	return uint(n), string(word), true
+func (p *Parser) reports(driver, at string) bool {
+	return collector.IsAcceleratorDriver(driver) || driver != "pcieport" && p.accelerator != nil && p.accelerator(at)
 }
 
 // errorName returns the name of the lowest bit, which the kernel prints first.

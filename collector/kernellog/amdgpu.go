@@ -1,23 +1,31 @@
 package kernellog
 
 import (
-	"bytes"
+	"regexp"
+	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
+// Lines of AMD's driver.
 var (
-	amdgpuName  = []byte("amdgpu")
-	amdgpuTag   = []byte("amdgpu: ")
-	amdkfdTag   = []byte("kfd kfd: ")
-	drmTag      = []byte("[drm] ")
-	drmFunction = []byte("[drm:")
-	drmModule   = []byte(" [amdgpu]] ")
-	errorTag    = []byte("*ERROR* ")
-	initialized = []byte("Initialized amdgpu ")
-	errorsFound = []byte(" hardware errors detected in ")
-	resetEnded  = []byte("GPU reset end with ret = ")
+	// The tags before a message: the driver or the part of it, with or without the
+	// GPU's address, the level, and the number of a RAS event.
+	amdgpuLine = regexp.MustCompile(`^(?:amdgpu ` + pciAddress + `: *|amdgpu: *|kfd kfd: |` + drmTag + `)` +
+		`(?:amdgpu: *|` + drmTag + `|\*ERROR\* |\{[0-9]+\})*(.*)$`)
+	// Initialized amdgpu 3.57.0 20150101 for 0000:c1:00.0 on minor 1
+	initialized = regexp.MustCompile(`^Initialized amdgpu .* for ` + pciAddress)
+	// socket: 0, die: 1, 3 new correctable hardware errors detected in umc block.
+	// Kernels before 6.7 print no "new". Totals and details follow on further lines.
+	hardwareErrors = regexp.MustCompile(`(?:^|\s)([0-9]{1,18}) (?:new )?(uncorrectable|correctable|deferred) hardware errors detected in `)
+	resetsSoFar    = regexp.MustCompile(`^GPU reset\(([0-9]{1,9})\)`)
 )
+
+const drmTag = `\[drm\] |\[drm:\S+ \[amdgpu\]\] `
+
+var errorKinds = map[string]collector.EventKind{
+	"uncorrectable": collector.EventECCUncorrected, "correctable": collector.EventECCCorrected, "deferred": collector.EventECCDeferred,
+}
 
 // amdgpuLines are messages of AMD's driver: how they begin, and what they contain
 // after that. One without a kind belongs to the event of another line. Source:
@@ -72,27 +80,32 @@ var amdgpuLines = []struct {
 //
 // Kernels before 6.9 print some lines without an address, as the last one; the
 // event of such a line has none.
-func (p *Parser) amdgpu(text []byte) (collector.Event, Outcome) {
-	at, body, ok := amdgpuMessage(text)
-	if !ok {
+func (p *Parser) amdgpu(text string) (collector.Event, Outcome) {
+	m := amdgpuLine.FindStringSubmatch(text)
+	if m == nil {
 		return collector.Event{}, Unrelated
 	}
-	e := collector.Event{PCI: at, Detail: detail(text)}
-	if rest, ok := bytes.CutPrefix(body, initialized); ok {
-		// "3.57.0 20150101 for 0000:c1:00.0 on minor 1".
-		if _, rest, ok = cutLast(rest, []byte(" for ")); ok {
-			if a, _, ok := parseAddress(rest); ok {
-				e.Kind, e.PCI = collector.EventDriverLoaded, a.String()
-				return e, Reported
-			}
+	e, body := collector.Event{Detail: detail(text)}, m[5]
+	if m[1] != "" {
+		e.PCI = address(m[1:])
+	}
+	if m := initialized.FindStringSubmatch(body); m != nil {
+		e.Kind, e.PCI = collector.EventDriverLoaded, address(m[1:])
+		return e, Reported
+	}
+	if strings.Contains(body, " hardware errors detected in ") {
+		m := hardwareErrors.FindStringSubmatch(body)
+		switch {
+		case strings.Contains(body, " in total in "), strings.Contains(body, ", instance: "):
+			return collector.Event{}, Part
+		case m == nil:
+			return collector.Event{}, Unrelated
 		}
-		return collector.Event{}, Unrelated
+		e.Code, e.Kind = min(decimal(m[1]), 1<<32-1), errorKinds[m[2]]
+		return e, Reported
 	}
-	if before, _, ok := bytes.Cut(body, errorsFound); ok {
-		return hardwareErrors(e, before, body)
-	}
-	if rest, ok := bytes.CutPrefix(body, resetEnded); ok {
-		if p.failed == at || bytes.Equal(rest, []byte("0")) {
+	if result, ok := strings.CutPrefix(body, "GPU reset end with ret = "); ok {
+		if p.failed == e.PCI || result == "0" {
 			return collector.Event{}, Part
 		}
 		e.Kind = collector.EventResetFailed
@@ -100,8 +113,8 @@ func (p *Parser) amdgpu(text []byte) (collector.Event, Outcome) {
 	}
 	for i := range amdgpuLines {
 		l := &amdgpuLines[i]
-		rest, ok := bytes.CutPrefix(body, []byte(l.begin))
-		if !ok || !bytes.Contains(rest, []byte(l.contain)) {
+		rest, ok := strings.CutPrefix(body, l.begin)
+		if !ok || !strings.Contains(rest, l.contain) {
 			continue
 		}
 		switch l.kind {
@@ -110,79 +123,14 @@ func (p *Parser) amdgpu(text []byte) (collector.Event, Outcome) {
 		case collector.EventResetBegin:
 			p.failed = ""
 		case collector.EventResetFailed:
-			p.failed = at
+			p.failed = e.PCI
 		case collector.EventReset: // with the number of resets since the driver was loaded
-			if n, _, ok := number(rest); ok && n < 1<<32 {
-				e.Code = n
+			if m := resetsSoFar.FindStringSubmatch(body); m != nil {
+				e.Code = decimal(m[1])
 			}
 		}
 		e.Kind, e.Sub = l.kind, l.sub
 		return e, Reported
 	}
 	return collector.Event{}, Unrelated
-}
-
-// hardwareErrors parses "socket: 0, die: 1, 3 new correctable hardware errors
-// detected in umc block", and without "new" the older form. Totals and details
-// follow on further lines.
-func hardwareErrors(e collector.Event, before, body []byte) (collector.Event, Outcome) {
-	if bytes.Contains(body, []byte(" in total in ")) || bytes.Contains(body, []byte(", instance: ")) {
-		return collector.Event{}, Part
-	}
-	words := bytes.Fields(before)
-	if len(words) < 2 {
-		return collector.Event{}, Unrelated
-	}
-	switch string(words[len(words)-1]) {
-	case "uncorrectable":
-		e.Kind = collector.EventECCUncorrected
-	case "correctable":
-		e.Kind = collector.EventECCCorrected
-	case "deferred":
-		e.Kind = collector.EventECCDeferred
-	default:
-		return collector.Event{}, Unrelated
-	}
-	count := words[len(words)-2]
-	if string(count) == "new" && len(words) > 2 {
-		count = words[len(words)-3]
-	}
-	n, rest, ok := number(count)
-	if !ok || len(rest) > 0 {
-		return collector.Event{}, Unrelated
-	}
-	e.Code = min(n, 1<<32-1)
-	return e, Reported
-}
-
-// amdgpuMessage returns the address of the GPU that a message is about, "" where
-// it has none, and the message without the tags before it.
-func amdgpuMessage(text []byte) (at string, body []byte, ok bool) {
-	name, a, body, ok := deviceMessage(text)
-	switch {
-	case ok && name == string(amdgpuName):
-		at = a.String()
-	case bytes.HasPrefix(text, amdgpuTag), bytes.HasPrefix(text, drmTag):
-		body = text
-	case bytes.HasPrefix(text, amdkfdTag):
-		body = text[len(amdkfdTag):]
-	case bytes.HasPrefix(text, drmFunction) && bytes.Contains(text, drmModule):
-		body = text
-	default:
-		return "", nil, false
-	}
-	body = bytes.TrimLeft(bytes.TrimPrefix(body, amdgpuTag), " ")
-	body = bytes.TrimPrefix(body, drmTag)
-	if bytes.HasPrefix(body, drmFunction) {
-		if _, rest, ok := bytes.Cut(body, drmModule); ok {
-			body = rest
-		}
-	}
-	body = bytes.TrimPrefix(body, errorTag)
-	if len(body) > 0 && body[0] == '{' { // the number of a RAS event
-		if _, rest, ok := number(body[1:]); ok && len(rest) > 0 && rest[0] == '}' {
-			body = rest[1:]
-		}
-	}
-	return at, bytes.TrimPrefix(body, amdgpuTag), true
 }

@@ -60,7 +60,7 @@ func (p *Parser) Line(line []byte) (e collector.Event, o Outcome) {
 		text, _ := stripPrefix(line)
 		return p.Parse(text)
 	}
-	for text := range bytes.SplitSeq(unescape(nil, rec.text), []byte{'\n'}) {
+	for text := range bytes.SplitSeq(unescape(rec.text), []byte{'\n'}) {
 		if next, outcome := p.Parse(text); outcome != Unrelated {
 			e, o = next, outcome
 		}

@@ -2,6 +2,8 @@ package kernellog
 
 import (
 	"bytes"
+	"cmp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -24,10 +26,6 @@ const (
 	MalformedSXid
 )
 
-// maxCode is the largest plausible Xid or SXid. NVIDIA's tables end at 176, and
-// at five digits.
-const maxCode = 99_999
-
 // Parser converts messages of the kernel to events. It keeps state between
 // messages: the version of the driver, the address of a GPU. It is used by one
 // goroutine.
@@ -35,8 +33,8 @@ type Parser struct {
 	driver      generation
 	accelerator func(pciAddress string) bool
 
-	lost  address // of "The NVIDIA GPU …", whose fault follows
-	left  int     // number of lines in which it must follow
+	lost  string // address of "The NVIDIA GPU …", whose fault follows
+	left  int    // number of lines in which it must follow
 	heads []aerHead
 
 	failed string // of AMD's driver: where the latest reset has failed
@@ -50,25 +48,18 @@ func NewParser(driver string, accelerator func(pciAddress string) bool) *Parser 
 	return &Parser{driver: generationOf(driver), accelerator: accelerator}
 }
 
-var (
-	nvrm      = []byte("NVRM: ")
-	nvswitch  = []byte("nvidia-nvswitch")
-	xidHead   = []byte("NVRM: Xid")
-	loading   = []byte("loading NVIDIA UNIX ")
-	fallen    = []byte("fallen off the bus")
-	theGPU    = []byte("The NVIDIA GPU ")
-	gpuPrefix = []byte("GPU ")
-	gpuAt     = []byte("GPU at ")
-)
-
 // Parse parses one message without the prefix of the log: the unescaped text of
 // a record of /dev/kmsg, one line. The Event has no Time and no Source.
-func (p *Parser) Parse(text []byte) (collector.Event, Outcome) {
+func (p *Parser) Parse(line []byte) (collector.Event, Outcome) {
+	if !p.concerns(line) {
+		return collector.Event{}, Unrelated
+	}
+	text := string(line)
 	switch {
-	case bytes.HasPrefix(text, nvrm):
+	case strings.HasPrefix(text, "NVRM: "):
 		return p.nvrm(text)
-	case bytes.HasPrefix(text, nvswitch):
-		return parseSXid(text)
+	case strings.HasPrefix(text, "nvidia-nvswitch"):
+		return sxid(text)
 	}
 	if e, outcome := p.amdgpu(text); outcome != Unrelated {
 		return e, outcome
@@ -76,82 +67,59 @@ func (p *Parser) Parse(text []byte) (collector.Event, Outcome) {
 	return p.aer(text)
 }
 
+// marks are what a line of an event contains, except later lines of PCIe errors.
+var marks = [][]byte{[]byte("NVRM: "), []byte("nvidia-nvswitch"), []byte("amdgpu"), []byte("[drm"), []byte(busErrorMark), []byte(firmwareMark)}
+
 // concerns reports whether a line, including its prefix, may contain a message
 // that is not Unrelated.
 func (p *Parser) concerns(line []byte) bool {
-	return bytes.Contains(line, nvrm) || bytes.Contains(line, nvswitch) || bytes.Contains(line, amdgpuName) || p.concernsAER(line)
-}
-
-// nvrm parses a message of NVIDIA's GPU driver.
-func (p *Parser) nvrm(text []byte) (collector.Event, Outcome) {
-	if bytes.HasPrefix(text, xidHead) {
-		return p.parseXid(text)
-	}
-	body := text[len(nvrm):]
-	if version, ok := bytes.CutPrefix(body, loading); ok {
-		return p.loaded(version)
-	}
-	if rest, ok := bytes.CutPrefix(body, theGPU); ok {
-		a, _, ok := parseAddress(rest)
-		if !ok {
-			return collector.Event{}, Unrelated
-		}
-		// The address, the PCI ID and the fault are two or three lines.
-		p.lost, p.left = a, 2
-		return collector.Event{}, Part
-	}
-	if bytes.HasPrefix(body, fallen) && p.left > 0 {
-		p.left = 0
-		return busLoss(p.lost, text)
-	}
-	p.left = max(p.left-1, 0)
-	if !bytes.Contains(body, fallen) {
-		return collector.Event{}, Unrelated
-	}
-	rest, ok := bytes.CutPrefix(body, gpuAt)
-	if !ok {
-		rest, ok = bytes.CutPrefix(body, gpuPrefix)
-	}
-	if a, _, known := parseAddress(rest); ok && known {
-		return busLoss(a, text)
-	}
-	return collector.Event{}, Unrelated
-}
-
-func busLoss(a address, text []byte) (collector.Event, Outcome) {
-	return collector.Event{Kind: collector.EventBusLoss, PCI: a.String(), Detail: detail(text)}, Reported
-}
-
-// loaded parses the driver's banner, "x86_64 Kernel Module  580.105.08  …" or
-// "Open Kernel Module for x86_64  580.65.06  …".
-func (p *Parser) loaded(banner []byte) (collector.Event, Outcome) {
-	for word := range bytes.FieldsSeq(banner) {
-		if word[0] >= '0' && word[0] <= '9' && bytes.IndexByte(word, '.') > 0 {
-			version := detail(word)
-			p.driver = generationOf(version)
-			return collector.Event{Kind: collector.EventDriverLoaded, Detail: version}, Reported
+	for _, mark := range marks {
+		if bytes.Contains(line, mark) {
+			return true
 		}
 	}
-	return collector.Event{}, Unrelated
+	return len(p.heads) > 0 && (bytes.IndexByte(line, '[') >= 0 || bytes.Contains(line, []byte(severityMark)))
+}
+
+// pciAddress is a PCI address as four groups, see address. NVIDIA's driver omits the
+// function, which then is 0, and may print the domain with eight digits.
+const pciAddress = `(?:PCI:)?([[:xdigit:]]{4,8}):([[:xdigit:]]{2}):([01][[:xdigit:]])(?:\.([0-7]))?`
+
+// address returns the address in the groups of pciAddress as the kernel prints it:
+// 0000:1b:00.0.
+func address(groups []string) string {
+	domain, bus, slot, function := groups[0], groups[1], groups[2], cmp.Or(groups[3], "0")
+	for len(domain) > 4 && domain[0] == '0' {
+		domain = domain[1:]
+	}
+	return strings.ToLower(domain + ":" + bus + ":" + slot + "." + function)
+}
+
+// decimal and hexadecimal return the number in a group that matches digits only.
+func decimal(digits string) uint64 {
+	n, _ := strconv.ParseUint(digits, 10, 64)
+	return n
+}
+
+func hexadecimal(digits string) uint32 {
+	n, _ := strconv.ParseUint(digits, 16, 32)
+	return uint32(n)
 }
 
 // detail returns text as one line of valid UTF-8, at most MaxDetail bytes.
-func detail(text []byte) string {
-	text = bytes.TrimRight(text, " \t")
-	if len(text) > collector.MaxDetail {
-		text = text[:collector.MaxDetail]
-		for range utf8.UTFMax - 1 {
-			if r, n := utf8.DecodeLastRune(text); r != utf8.RuneError || n != 1 {
-				break
-			}
-			text = text[:len(text)-1]
-		}
-	}
-	// The replacement is one byte, never longer than what it replaces.
-	return strings.Map(func(r rune) rune {
+func detail(text string) string {
+	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == utf8.RuneError {
 			return '?'
 		}
 		return r
-	}, string(text))
+	}, strings.TrimRight(text, " \t"))
+	if len(text) <= collector.MaxDetail {
+		return text
+	}
+	end := collector.MaxDetail
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
 }

@@ -1,9 +1,9 @@
 package kernellog
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,26 +139,28 @@ func NVLinkSubs(xid uint64) []string {
 	return slices.Compact(subs)
 }
 
-// sub parses "…, UNIT Nonfatal XC0 i0 Link 07 (intrInfo errorStatus …)". It
-// returns "" for another form or an unknown unit.
-func (g generation) sub(xid uint64, text []byte) string {
-	at := max(bytes.LastIndex(text, []byte(" Fatal ")), bytes.LastIndex(text, []byte(" Nonfatal ")))
-	if at < 0 {
+// nvlinkLine is "…, UNIT Nonfatal XC0 i0 Link 07 (intrInfo errorStatus …)"; words are
+// the first two of the error.
+var (
+	nvlinkLine  = regexp.MustCompile(`^(?:.* )?(\S+) +(?:Fatal|Nonfatal) (.*)$`)
+	nvlinkWords = regexp.MustCompile(`Link .*?\(0x([[:xdigit:]]{1,8}) 0x([[:xdigit:]]{1,8})`)
+)
+
+// sub returns "" for a text of another form or with an unknown unit.
+func (g generation) sub(xid uint64, text string) string {
+	m := nvlinkLine.FindStringSubmatch(text)
+	if m == nil {
 		return ""
 	}
-	before := bytes.TrimRight(text[:at], " ")
-	unit := before[bytes.LastIndexByte(before, ' ')+1:]
-	_, after, ok := bytes.Cut(text[at:], []byte("(0x"))
-	if !ok || !bytes.Contains(text[at:], []byte(" Link ")) {
-		return g.find(xid, unit, 0, 0, false)
+	if w := nvlinkWords.FindStringSubmatch(m[2]); w != nil {
+		return g.find(xid, m[1], hexadecimal(w[1]), hexadecimal(w[2]), true)
 	}
-	info, status, ok := twoWords(after, []byte(" 0x"))
-	return g.find(xid, unit, info, status, ok)
+	return g.find(xid, m[1], 0, 0, false)
 }
 
 // find returns the Sub of a unit's error, or the unit where the error is
 // unknown. Of several errors it returns the first fatal one.
-func (g generation) find(xid uint64, printed []byte, info, status uint32, complete bool) string {
+func (g generation) find(xid uint64, printed string, info, status uint32, complete bool) string {
 	var named, fitting []*nvlinkRule
 	for i := range nvlinkRules() {
 		r := &nvlinkRules()[i]
@@ -206,7 +208,7 @@ func (r *nvlinkRule) fits(g generation, info uint32) bool {
 	return g != since575 && r.layout[0].matches(info) || g != before575 && r.layout[1].matches(info)
 }
 
-func (r *nvlinkRule) printedAs(name []byte) bool {
-	return slices.Contains(r.names, string(name)) ||
-		bytes.IndexByte(name, '/') > 0 && string(name) == strings.Join(r.names, "/")
+// printedAs reports whether the unit is printed by the name, or by all its names.
+func (r *nvlinkRule) printedAs(name string) bool {
+	return slices.Contains(r.names, name) || name == strings.Join(r.names, "/")
 }

@@ -33,7 +33,6 @@ type reader struct {
 
 	carry    []byte // beginning of an unfinished line
 	skipping bool   // up to the next end of a line
-	text     []byte // buffer for unescaped text
 	last     uint64 // sequence number read last from a stream
 	numbered bool   // last is valid
 }
@@ -107,8 +106,7 @@ func (r *reader) line(line []byte, offset int) {
 	at := position{offset, rec.seq, true}
 	text := rec.text
 	if bytes.IndexByte(text, '\\') >= 0 {
-		r.text = unescape(r.text[:0], text)
-		text = r.text
+		text = unescape(text)
 	}
 	for {
 		// Several lines that the driver prints at once are one record.
@@ -141,7 +139,7 @@ func (r *reader) count(seq uint64) bool {
 
 // plain handles a line as printed by dmesg, syslog or the journal.
 func (r *reader) plain(line []byte, offset int) {
-	if len(line) == 0 || isProperty(line) {
+	if property.Match(line) {
 		return
 	}
 	if !r.parser.concerns(line) {
