@@ -51,3 +51,15 @@ func TestEverywhere(t *testing.T) {
 		t.Errorf("%t, %v", ok, err)
 	}
 }
+
+// TestOptionalFolders: a node that lacks a folder, such as the kubelet's with another root
+// directory, starts the pod.
+func TestOptionalFolders(t *testing.T) {
+	for _, name := range cases(t) {
+		for _, v := range podSpec(t, objects(t, name)).Volumes {
+			if h := v.HostPath; h != nil && h.Type != nil && *h.Type == corev1.HostPathDirectory && h.Path != "/dev" && h.Path != "/sys/firmware" {
+				t.Errorf("%s: a node without %s does not start the pod", name, h.Path)
+			}
+		}
+	}
+}

@@ -50,7 +50,7 @@
 - --no-collector.fpga
 {{- end }}
 {{- if .fpga.deviceTree }}
-- --path.devicetree=/host/devicetree/base
+- --path.devicetree=/host/firmware/devicetree/base
 {{- end }}
 {{- if not .pcie.enabled }}
 - --no-collector.pcie
@@ -163,13 +163,15 @@ capabilities:
 {{- end }}
 {{- end }}
 
-{{/* Each mount beside its volume: a list of both, to be read by fromYaml. */}}
+{{/* Each mount beside its volume: a list of both, to be read by fromYaml. A node
+without one of the folders gets an empty one: its devices are monitored all the same, and
+the exporter reports what is missing. */}}
 {{- define "accel-exporter.storage" -}}
 {{- with .Values }}
 volumes:
 {{- if .podResources.enabled }}
 - name: pod-resources
-  hostPath: {path: {{ .podResources.directory | quote }}, type: Directory}
+  hostPath: {path: {{ .podResources.directory | quote }}, type: DirectoryOrCreate}
 {{- end }}
 {{- if include "accel-exporter.files" $ }}
 - name: files
@@ -216,19 +218,19 @@ volumes:
 {{- end }}
 {{- if eq .kernelLog.mode "file" }}
 - name: kernel-log
-  hostPath: {path: {{ .kernelLog.directory | quote }}, type: Directory}
+  hostPath: {path: {{ .kernelLog.directory | quote }}, type: DirectoryOrCreate}
 {{- end }}
 {{- if .processes.podLogs }}
 - name: pod-logs
-  hostPath: {path: /var/log/pods, type: Directory}
+  hostPath: {path: /var/log/pods, type: DirectoryOrCreate}
 {{- end }}
 {{- if .deviceFiles }}
 - name: dev
   hostPath: {path: /dev, type: Directory}
 {{- end }}
 {{- if .fpga.deviceTree }}
-- name: devicetree
-  hostPath: {path: /sys/firmware/devicetree, type: Directory}
+- name: firmware # below it is the device tree, if the node has one
+  hostPath: {path: /sys/firmware, type: Directory}
 {{- end }}
 {{- if and .nvidia.enabled (eq .nvidia.access "volume-mounts") }}
 - name: nvidia-devices
@@ -236,7 +238,7 @@ volumes:
 {{- end }}
 {{- if and .nvidia.enabled (eq .nvidia.access "driver-root") }}
 - name: nvidia-driver
-  hostPath: {path: {{ .nvidia.driverRoot | quote }}, type: Directory}
+  hostPath: {path: {{ .nvidia.driverRoot | quote }}, type: DirectoryOrCreate}
 {{- end }}
 {{- with .extraVolumes }}
 {{ toYaml . }}
@@ -282,7 +284,7 @@ mounts:
 - {name: dev, mountPath: /host/dev, readOnly: true}
 {{- end }}
 {{- if .fpga.deviceTree }}
-- {name: devicetree, mountPath: /host/devicetree, readOnly: true}
+- {name: firmware, mountPath: /host/firmware, readOnly: true}
 {{- end }}
 {{- if and .nvidia.enabled (eq .nvidia.access "volume-mounts") }}
 - {name: nvidia-devices, mountPath: /var/run/nvidia-container-devices/all, readOnly: true}
