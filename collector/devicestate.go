@@ -116,6 +116,9 @@ func (d *Device) keepCounters(was *Device) {
 
 // find returns the ID of the device at a PCI address, or "".
 func (s *Sampler) find(pci string) string {
+	if pci == "" {
+		return ""
+	}
 	found := ""
 	for _, st := range s.sources {
 		for id, ds := range st.devices {

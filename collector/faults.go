@@ -13,8 +13,6 @@ const (
 	// delivers within milliseconds and the kernel log within a second; a
 	// worker that is being replaced may be late.
 	pairWindow = 10 * time.Second
-	// maxNews bounds Snapshot.News. Events beyond it are counted.
-	maxNews = 4096
 )
 
 // faults are the counts of events by device. They outlive rounds, workers and

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,11 +156,20 @@ func TestWitnessesOfAnEvent(t *testing.T) {
 }
 
 // TestFaultBeforeTheDevice: an event at a PCI address counts for the device that
-// is found there later.
+// is found there later, and is reported to judges again.
 func TestFaultBeforeTheDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nvml := newFake("nvidia")
-		s := start(t, DefaultSettings(), nvml, newFake("kernellog"))
+		s := NewSampler(DefaultSettings())
+		s.Add(nvml)
+		s.Add(newFake("kernellog"))
+		var news []string
+		s.AddJudge(judgeFunc(func(snap *Snapshot) {
+			for _, e := range snap.News {
+				news = append(news, e.Device)
+			}
+		}))
+		run(t, s)
 		tick()
 		s.Emit(Event{Source: "kernellog", PCI: "0000:1b:00.0", Kind: EventXid, Code: 79})
 		tick()
@@ -170,6 +180,9 @@ func TestFaultBeforeTheDevice(t *testing.T) {
 		tick()
 		tick()
 		expect(t, s, []*Metric{XidErrors}, "gpu_xid_errors_total{GPU-a,79} 1")
+		if want := []string{"0000:1b:00.0", "GPU-a"}; !slices.Equal(news, want) {
+			t.Errorf("News of %q, want %q", news, want)
+		}
 	})
 }
 

@@ -55,11 +55,4 @@ var (
 		Kind: Counter,
 		From: []string{"exporter"},
 	})
-	DeviceRecovery = define(Metric{
-		Name:    "accel_device_recovery_seconds",
-		Help:    "Time from failed to healthy. Present after the first failure.",
-		Kind:    Histogram,
-		Buckets: []float64{10, 30, 60, 300, 900, 1800, 3600, 4 * 3600, 12 * 3600, 24 * 3600, 72 * 3600, 168 * 3600},
-		From:    []string{"exporter"},
-	})
 )

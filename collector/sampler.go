@@ -6,13 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// maxEvents is the maximum number of events in a Snapshot.
-const maxEvents = 256
+const (
+	// maxEvents is the maximum number of events that the Sampler keeps, and
+	// shownEvents the maximum in a Snapshot.
+	maxEvents   = 4096
+	shownEvents = 256
+)
 
 // Sampler calls every Source on its own tick and publishes Snapshots. A source
 // that fails or hangs affects the gauges of its own devices only.
@@ -97,14 +102,8 @@ func (s *Sampler) Emit(e Event) {
 	s.mu.Lock()
 	defer s.touch()
 	defer s.mu.Unlock()
-	if e.Device == "" && e.PCI != "" {
-		if e.Device = s.find(e.PCI); e.Device == "" {
-			e.Device = e.PCI
-		}
-	}
-	if e.Partition == "" && e.Place != "" {
-		e.Partition = s.partition(e.Device, e.Place)
-	}
+	e.Device = cmp.Or(e.Device, e.PCI)
+	s.resolve(&e)
 	again := false
 	for _, st := range s.sources {
 		if st.src.Name() != e.Source {
@@ -117,11 +116,42 @@ func (s *Sampler) Emit(e Event) {
 	}
 	if again {
 		s.witness(&e)
-	} else if s.events = append(s.events, e); len(s.events) > maxEvents {
-		s.events = append(s.events[:0], s.events[len(s.events)-maxEvents:]...)
+	} else {
+		s.events = appendLast(s.events, e, maxEvents)
 	}
-	if s.news = append(s.news, e); len(s.news) > maxNews {
-		s.news = append(s.news[:0], s.news[len(s.news)-maxNews:]...)
+	s.news = appendLast(s.news, e, maxEvents)
+}
+
+// appendLast appends e and keeps the last most events.
+func appendLast(list []Event, e Event, most int) []Event {
+	if list = append(list, e); len(list) > most {
+		list = append(list[:0], list[len(list)-most:]...)
+	}
+	return list
+}
+
+// resolve replaces an address as e.Device by the ID of the device there. It reports
+// whether it did.
+func (s *Sampler) resolve(e *Event) bool {
+	id := s.find(e.Device)
+	found := id != "" && id != e.Device
+	if found {
+		e.Device = id
+	}
+	if e.Partition == "" && e.Place != "" {
+		e.Partition = s.partition(e.Device, e.Place)
+	}
+	return found
+}
+
+// settle reports the events of an address again once the device there is known.
+func (s *Sampler) settle() {
+	for i := range s.events {
+		if e := &s.events[i]; strings.Contains(e.Device, ":") && s.resolve(e) {
+			again := *e
+			again.Witnesses = nil // to judges the event is new
+			s.news = appendLast(s.news, again, maxEvents)
+		}
 	}
 }
 
@@ -347,7 +377,8 @@ func (s *Sampler) publish(now time.Time) {
 	s.mu.Lock()
 	s.seq++
 	s.follow(now)
-	snap := &Snapshot{Seq: s.seq, Time: now, Events: append([]Event(nil), s.events...), News: s.news}
+	s.settle()
+	snap := &Snapshot{Seq: s.seq, Time: now, Events: slices.Clone(s.events[max(0, len(s.events)-shownEvents):]), News: s.news}
 	s.news = nil
 	var observations []observation
 	for _, st := range s.sources {

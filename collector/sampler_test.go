@@ -541,7 +541,7 @@ func TestSamplerEvents(t *testing.T) {
 				if diff := cmp.Diff(c.want, nonzero(s.Latest(), shown...)); diff != "" {
 					t.Errorf("series (-want +got):\n%s", diff)
 				}
-				if got, want := len(s.Latest().Events), min(len(c.events), maxEvents); got != want {
+				if got, want := len(s.Latest().Events), min(len(c.events), shownEvents); got != want {
 					t.Errorf("the Snapshot has %d events, want %d", got, want)
 				}
 			})

@@ -149,8 +149,10 @@ type Snapshot struct {
 	// Events are the most recent events, oldest first, bounded.
 	Events []Event
 	// News are the events since the previous Snapshot, oldest first. Each is
-	// in the News of one Snapshot; an Xid that a second witness reports is
-	// repeated, with Witnesses and the details that the second adds.
+	// in the News of one Snapshot, with two exceptions: an Xid that a second
+	// witness reports is repeated, with Witnesses and the details that the second
+	// adds, and an event of a PCI address is repeated once the device there is
+	// known.
 	News []Event
 	// Again is when a Judge requests another Snapshot, zero where none does.
 	Again time.Time

@@ -73,7 +73,6 @@ func TestXidFromTwoSources(t *testing.T) {
 	n.sim("inject", "driver-reload")
 	n.until(
 		`^accel_device_health\{device="`+gpu+`",state="healthy"\} 1$`,
-		`^accel_device_recovery_seconds_count\{device="`+gpu+`"\} 1$`,
 		`^accel_gpu_xid_errors_total\{device="`+gpu+`",xid="79"\} 1$`,
 	)
 }

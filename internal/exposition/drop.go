@@ -51,8 +51,6 @@ var healthFamilies = map[*collector.Metric]bool{
 	collector.DeviceSampleTime:    true,
 	collector.DeviceEvents:        true,
 	collector.XidErrors:           true,
-	collector.XidEvents:           true,
-	collector.XidIncidents:        true,
 	collector.XidTimestamp:        true,
 	collector.RecoveryAction:      true,
 	collector.RepairPending:       true,

@@ -98,21 +98,6 @@ func (c *Condition) checkWhole() error {
 	return checkWords("", c.Text)
 }
 
-// over returns c with the values that o overrides.
-func (c *Condition) over(o *Condition) *Condition {
-	if o.Family != "" {
-		return o
-	}
-	n := *c
-	set(&n.For, o.For)
-	set(&n.Lasts, o.Lasts)
-	set(&n.Text, o.Text)
-	set(&n.Kind, o.Kind)
-	set(&n.Severity, o.Severity)
-	set(&n.Action, o.Action)
-	return &n
-}
-
 // matcher selects readings by one label.
 type matcher struct {
 	at     int // index of the label

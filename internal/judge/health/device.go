@@ -9,8 +9,7 @@ import (
 
 // device is the state of one device.
 type device struct {
-	round uint64    // of the last Snapshot that had it; 0 for an unknown device
-	met   time.Time // time of the first event of an unknown device
+	round uint64 // of the last Snapshot that had it
 
 	foreign bool      // it is of another vendor than NVIDIA
 	loaded  time.Time // when its driver was last loaded, where that is known of this device
@@ -31,12 +30,10 @@ type device struct {
 	findings []finding
 	verdict  *collector.Verdict
 	reasons  [][]string // labels of accel_device_health_reason
-	outage   outage
-	xids     xidTotals
-	// incidents counts incidents with an Xid that fails the device, the latest
-	// of which was at lastIncident.
-	incidents    float64
-	lastIncident time.Time
+	// failing: it has failed and has not been healthy since. failures is how often
+	// it has.
+	failing  bool
+	failures float64
 }
 
 // conditionState is the state of one condition on one device.
@@ -78,26 +75,6 @@ func (st *device) setCatalogue(old, c *Catalogue) {
 			st.faults = append(st.faults, &n)
 		}
 	}
-}
-
-// merge adds the events that were reported for the PCI address of the device.
-func (st *device) merge(o *device) {
-	for _, f := range o.faults {
-		if !st.has(f.reason) && len(st.faults) < maxFaults {
-			st.faults = append(st.faults, f)
-		}
-	}
-	st.awaited = append(st.awaited, o.awaited...)
-	st.loaded = later(st.loaded, o.loaded)
-	if o.driverAt.After(st.driverAt) {
-		st.driver, st.driverSince, st.driverAt = o.driver, o.driverSince, o.driverAt
-	}
-	if o.outage.since.After(st.outage.since) {
-		st.outage.since = o.outage.since
-	}
-	st.outage.failures += o.outage.failures
-	st.incidents += o.incidents
-	st.lastIncident = later(st.lastIncident, o.lastIncident)
 }
 
 // setDriver records the recovery action that an event reported.

@@ -3,6 +3,7 @@ package health
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"time"
 
@@ -27,9 +28,6 @@ type Entry struct {
 	Class string `yaml:"class" accept:"application|bus|consequence|display|driver|engine|firmware|hardware|memory|nvlink|power|security|switch|test|verdict|vgpu"`
 	// Fault is the cause of the event.
 	Fault string `yaml:"fault" accept:"application|application_or_hardware|driver|hardware|link|none|setup|unknown"`
-	// Total is the kind under which accel_gpu_xid_events_total counts an Xid;
-	// empty means other. Sub-codes are not distinguished.
-	Total string `yaml:"total" accept:"hardware|application"`
 	// Severity is None if the event does not affect the device.
 	Severity Severity `yaml:"severity"`
 	Action   Action   `yaml:"action"`
@@ -100,39 +98,15 @@ func printable(s string) bool {
 	return true
 }
 
-// over returns e with the values that o overrides.
-func (e *Entry) over(o *Entry) Entry {
-	n := *e
-	set(&n.Name, o.Name)
-	set(&n.Text, o.Text)
-	set(&n.Class, o.Class)
-	set(&n.Fault, o.Fault)
-	set(&n.Total, o.Total)
-	set(&n.Severity, o.Severity)
-	set(&n.Action, o.Action)
-	set(&n.Ends, o.Ends)
-	set(&n.Rules, o.Rules)
-	if o.While != nil {
-		n.While = o.While
+// over returns base, an Entry or a Condition, with the fields that change sets.
+func over[T any](base, change T) T {
+	to, from := reflect.ValueOf(&base).Elem(), reflect.ValueOf(change)
+	for i := range from.NumField() {
+		if v := from.Field(i); !v.IsZero() {
+			to.Field(i).Set(v)
+		}
 	}
-	if o.Cures != nil {
-		n.Cures = o.Cures
-	}
-	if o.Heals != nil {
-		n.Heals = o.Heals
-	}
-	set(&n.Grace, o.Grace)
-	set(&n.As, o.As)
-	if o.From != nil {
-		n.From = o.From
-	}
-	return n
-}
-
-func set[T comparable](to *T, v T) {
-	if v != *new(T) {
-		*to = v
-	}
+	return base
 }
 
 // Ends is when an event no longer counts.

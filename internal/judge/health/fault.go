@@ -16,10 +16,6 @@ const settle = 30 * time.Second
 // recommends no action: then it was a harmless one, or it has been handled.
 const assumedFor = time.Hour
 
-// incidentGap is the least time between two incidents. One fault causes several
-// Xids: a double-bit error is 48, then 63 and 94 or 95.
-const incidentGap = 10 * time.Minute
-
 // fault is a fault of a device that an event reported.
 type fault struct {
 	event       collector.Event // the first
@@ -66,9 +62,6 @@ func (st *device) apply(c *Catalogue, e *collector.Event, loaded time.Time) {
 	}
 	if entry.Severity == None || (entry.Ends.Reset || entry.Ends.Load) && e.Time.Before(loaded) {
 		return
-	}
-	if e.Kind == collector.EventXid && entry.Severity == Failed && !e.Past {
-		st.incident(e.Time)
 	}
 	st.add(entry, reasonFor(entry, known, e), e, again)
 }
@@ -125,16 +118,6 @@ func (st *device) cured(entry *entry, e *collector.Event) bool {
 	return slices.ContainsFunc(st.faults, func(f *fault) bool {
 		return slices.Contains(f.entry.Cures, entry.Code) && f.event.Kind == e.Kind && e.Time.Sub(f.last).Abs() < entry.Grace
 	})
-}
-
-// incident counts an Xid that fails the device, unless it belongs to the incident
-// before: it came soon after, or the device has not worked since.
-func (st *device) incident(at time.Time) {
-	failed := st.verdict != nil && st.verdict.State == Failed.String()
-	if st.lastIncident.IsZero() || !failed && at.Sub(st.lastIncident) >= incidentGap {
-		st.incidents++
-	}
-	st.lastIncident = later(st.lastIncident, at)
 }
 
 // add records the event as a fault, or as a repetition of a fault. again is set

@@ -129,7 +129,7 @@ func (c *Catalogue) with(name string, data []byte) (*Catalogue, error) {
 	for _, sources := range []map[string]string{c.Sources, f.Sources} {
 		maps.Copy(n.Sources, sources)
 	}
-	n.unknown.Entry = c.unknown.over(&Entry{Text: f.Unknown.Text, Severity: f.Unknown.Severity, Action: f.Unknown.Action, Ends: f.Unknown.Ends})
+	n.unknown.Entry = over(c.unknown.Entry, Entry{Text: f.Unknown.Text, Severity: f.Unknown.Severity, Action: f.Unknown.Action, Ends: f.Unknown.Ends})
 	for _, l := range []struct {
 		kind collector.EventKind
 		list []Entry
@@ -180,9 +180,7 @@ func (c *Catalogue) put(kind collector.EventKind, e *Entry) {
 	if base == nil {
 		base = &c.unknown
 	}
-	n := base.over(e)
-	n.Code, n.Event, n.Sub = e.Code, e.Event, e.Sub
-	c.entries[k] = &entry{Entry: n, reason: reasonOf(k)}
+	c.entries[k] = &entry{Entry: over(base.Entry, *e), reason: reasonOf(k)}
 }
 
 // reasonOf returns the reason code of an entry.
@@ -205,10 +203,15 @@ func (c *Catalogue) layOut(base *Catalogue, changes []Condition) error {
 	}
 	for i := range changes {
 		o := &changes[i]
-		if at := slices.IndexFunc(list, func(known *Condition) bool { return known.Reason == o.Reason }); at >= 0 {
-			list[at] = list[at].over(o)
-		} else {
+		at := slices.IndexFunc(list, func(known *Condition) bool { return known.Reason == o.Reason })
+		switch {
+		case at < 0:
 			list = append(list, o)
+		case o.Family == "":
+			changed := over(*list[at], *o)
+			list[at] = &changed
+		default:
+			list[at] = o
 		}
 	}
 	rows := len(collector.Table())

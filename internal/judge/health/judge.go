@@ -1,6 +1,7 @@
 package health
 
 import (
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -10,10 +11,8 @@ import (
 
 // Limits on the state.
 const (
-	maxFaults  = 32 // per device
-	maxUnknown = 256
-	// unknownTTL is how long events wait for a Source to find their device.
-	unknownTTL = time.Hour
+	maxFaults  = 32  // per device
+	maxWaiting = 256 // events of devices that are not in the Snapshot
 )
 
 // Options are inputs of a Judge that are not in a Snapshot.
@@ -30,8 +29,8 @@ type Judge struct {
 
 	catalogue *Catalogue
 	devices   map[string]*device
-	unknown   int       // devices that are known from events only
-	loaded    time.Time // when NVIDIA's driver was last loaded, by events
+	waiting   []collector.Event // of devices that are not in the Snapshot
+	loaded    time.Time         // when NVIDIA's driver was last loaded, by events
 	round     uint64
 
 	// Scratch space for one device at a time.
@@ -68,8 +67,12 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 		j.devices[id].round = j.round
 		j.devices[id].foreign = s.Devices[i].Vendor != "nvidia"
 	}
-	for i := range s.News {
-		j.apply(&s.News[i], s.Time)
+	events := slices.Concat(j.waiting, s.News)
+	j.waiting = nil
+	for i := range events {
+		if !j.apply(&events[i], s.Time) && len(j.waiting) < maxWaiting {
+			j.waiting = append(j.waiting, events[i])
+		}
 	}
 	// A partition inherits from its parent, so parents come first.
 	for _, partitions := range []bool{false, true} {
@@ -79,43 +82,38 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 			}
 		}
 	}
-	j.forget(s.Time)
+	maps.DeleteFunc(j.devices, func(_ string, st *device) bool { return st.round != j.round })
 }
 
-// apply processes an event.
-func (j *Judge) apply(e *collector.Event, now time.Time) {
+// apply processes an event. It reports false if the device is not known yet.
+func (j *Judge) apply(e *collector.Event, now time.Time) bool {
 	if e.Past && e.Time.Before(j.options.Boot) {
-		return
+		return true
 	}
 	st := j.devices[e.Device]
-	if e.Kind == collector.EventDriverLoaded {
-		if e.Device == "" {
-			j.loaded = later(j.loaded, e.Time)
-			for _, st := range j.devices {
-				if !st.foreign {
-					st.cure(e.Time, true)
-				}
-			}
-		} else if st != nil {
-			st.loaded = later(st.loaded, e.Time)
-			st.cure(e.Time, true)
+	switch {
+	case e.Device == "":
+		if e.Kind == collector.EventDriverLoaded {
+			j.load(e.Time)
 		}
-		return
-	}
-	if e.Device == "" {
-		return
-	}
-	if st == nil {
-		if j.unknown >= maxUnknown {
-			return
-		}
-		j.unknown++
-		st = newDevice(j.catalogue)
-		st.met = now
-		j.devices[e.Device] = st
-	}
-	if !st.await(j.catalogue, e, now) {
+	case st == nil:
+		return false
+	case e.Kind == collector.EventDriverLoaded:
+		st.loaded = later(st.loaded, e.Time)
+		st.cure(e.Time, true)
+	case !st.await(j.catalogue, e, now):
 		st.apply(j.catalogue, st.match(e), j.loadOf(st))
+	}
+	return true
+}
+
+// load processes a load of NVIDIA's driver.
+func (j *Judge) load(at time.Time) {
+	j.loaded = later(j.loaded, at)
+	for _, st := range j.devices {
+		if !st.foreign {
+			st.cure(at, true)
+		}
 	}
 }
 
@@ -128,56 +126,15 @@ func (j *Judge) loadOf(st *device) time.Time {
 	return later(j.loaded, st.loaded)
 }
 
-// stateOf returns the state of d, including events that were reported for its PCI
-// address before the device was found.
-func (j *Judge) stateOf(d *collector.Device) *device {
-	st := j.devices[d.ID]
-	if d.Parent == "" {
-		if d.PCI != d.ID {
-			j.merge(st, d.PCI)
-		}
-		for _, f := range d.Functions {
-			j.merge(st, f)
-		}
-	}
-	return st
-}
-
-// merge adds the events of an alias that is not a device itself to st.
-func (j *Judge) merge(st *device, alias string) {
-	if o := j.devices[alias]; o != nil && o != st && o.round != j.round {
-		st.merge(o)
-		delete(j.devices, alias)
-	}
-}
-
-// forget drops devices that the Sampler has forgotten, and events without a
-// device.
-func (j *Judge) forget(now time.Time) {
-	j.unknown = 0
-	for id, st := range j.devices {
-		switch {
-		case st.round == j.round:
-		case st.round != 0 || len(st.faults)+len(st.awaited) == 0 && st.driverAt.IsZero() || now.Sub(st.met) > unknownTTL:
-			delete(j.devices, id)
-		default:
-			j.unknown++
-		}
-	}
-}
-
 // judge sets the verdict of d.
 func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
-	st := j.stateOf(d)
+	st := j.devices[d.ID]
 	st.endWait(j.catalogue, s, j.loadOf(st))
 	l := &j.look
 	l.at(j.catalogue, d)
 	l.peers = slices.ContainsFunc(s.Devices, func(o collector.Device) bool {
 		return o.ID != d.ID && o.Parent == "" && o.Class == d.Class && o.Vendor == d.Vendor
 	})
-	for _, r := range l.xids {
-		st.xids.take(j.catalogue, r)
-	}
 	st.notice(l, s.Time)
 	st.expire(l, s.Time)
 
@@ -199,7 +156,7 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 		st.blind = time.Time{}
 	}
 	st.conclude(j.found, s.Time, d)
-	st.publish(s, d)
+	st.publish(d)
 }
 
 func later(a, b time.Time) time.Time {

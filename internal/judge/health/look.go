@@ -27,8 +27,6 @@ type look struct {
 	hits        []hit // by condition
 	left, right []operand
 
-	xids []*collector.Reading // counters of Xids by number
-
 	peers    bool // the node has another device of its class and vendor
 	answers  bool // a source that reads the device has an answer from it
 	gone     bool // the device is lost or needs a reset
@@ -44,7 +42,7 @@ type look struct {
 // at examines d.
 func (l *look) at(c *Catalogue, d *collector.Device) {
 	clear(l.hits)
-	*l = look{hits: l.hits, left: l.left[:0], right: l.right[:0], xids: l.xids[:0], sampled: d.Sampled, energy: -1}
+	*l = look{hits: l.hits, left: l.left[:0], right: l.right[:0], sampled: d.Sampled, energy: -1}
 	l.gone = d.Down == collector.ReasonLost || d.Down == collector.ReasonResetRequired
 	for i := range d.Readings {
 		r := &d.Readings[i]
@@ -92,10 +90,6 @@ func (l *look) known(r *collector.Reading) {
 		}
 	case collector.EnergyJoules:
 		l.energy = r.Value
-	case collector.XidErrors:
-		if len(r.Labels) > 0 {
-			l.xids = append(l.xids, r)
-		}
 	case collector.ECCErrors:
 		if len(r.Labels) > 0 && r.Labels[0] == "uncorrected" {
 			l.ecc += r.Value

@@ -3,7 +3,6 @@ package health_test
 import (
 	"os"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -33,21 +32,5 @@ func TestPageExample(t *testing.T) {
 	}
 	if got := judged(c, news(xid(31), xid(777)), set(collector.ThrottleActive, 1, "sw_thermal")); got != "degraded inspect xid_31 slow_clock" {
 		t.Error(got)
-	}
-}
-
-// TestPageActions: the page lists every action in ascending order.
-func TestPageActions(t *testing.T) {
-	s := snapshot(start, nil, gpu(start))
-	health.New(health.Builtin(), health.Options{}).Judge(s)
-	_, rest, _ := strings.Cut(readPage(t), "## Actions")
-	for _, r := range s.Devices[0].Readings {
-		if r.Metric != collector.DeviceAction {
-			continue
-		}
-		var found bool
-		if _, rest, found = strings.Cut(rest, "\n| `"+r.Labels[0]+"` |"); !found {
-			t.Errorf("action %s is missing or not in order", r.Labels[0])
-		}
 	}
 }

@@ -47,88 +47,30 @@ func TestFamilies(t *testing.T) {
 			t.Errorf("device %d, %s: %s", c.device, c.metric.Name, diff)
 		}
 	}
-	if len(s.Distributions) != 1 || s.Distributions[0].Count() != 0 {
-		t.Errorf("want one empty histogram after the first failure: %+v", s.Distributions)
-	}
 }
 
-// TestOutages: number of failures of a GPU, and number and duration of its outages.
-func TestOutages(t *testing.T) {
+// TestFailures: a device fails again only after it was healthy.
+func TestFailures(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
 	now := start
-	var last *collector.Snapshot
-	var shared []collector.Distribution
-	judge := func(after time.Duration, e []collector.Event, f ...fact) {
-		now = now.Add(after)
-		last = snapshot(now, e, gpu(now, f...))
-		j.Judge(last)
-	}
-	counts := func() (failures float64, count uint64, sum float64) {
-		for _, d := range last.Distributions {
-			if d.Metric != collector.DeviceRecovery || d.Device != gpuID {
-				t.Fatalf("distribution of %s for %q", d.Metric.Name, d.Device)
-			}
-			count, sum = d.Count(), d.Sum
-		}
-		return values(&last.Devices[0], collector.DeviceFailures)[""], count, sum
-	}
-	expect := func(failures float64, count uint64, sum float64) {
-		t.Helper()
-		if f, c, s := counts(); f != failures || c != count || s != sum {
-			t.Errorf("%v failures, %d outages of %v s; want %v, %d, %v", f, c, s, failures, count, sum)
-		}
-	}
-	judge(0, nil)
-	expect(0, 0, 0)
-	if len(last.Distributions) != 0 {
-		t.Error("a device that never failed has a histogram")
-	}
-	judge(second, nil, driver("reset"))
-	expect(1, 0, 0)
-	shared = last.Distributions
-	judge(minute, nil, unseen) // still failed, then unknown
-	judge(second, news(event(collector.EventDriverLoaded, of(""))), unseen)
-	judge(minute, nil, driver("drain_p2p")) // degraded is not healthy
-	judge(second, nil, driver("reset"))     // nor another failure
-	expect(1, 0, 0)
-	judge(minute, nil, driver("none"))
-	expect(1, 1, 182)
-	judge(minute, nil, driver("none"))
-	expect(1, 1, 182)
-	judge(second, nil, driver("reboot"))
-	judge(second, nil, driver("none"))
-	expect(2, 2, 183)
-	if shared[0].Count() != 0 {
-		t.Error("a published Snapshot has changed")
-	}
-}
-
-// TestOutageOfAdopted: a GPU that failed before the driver reported it has one failure. A
-// reset ends it: the events of an address are added to a
-// device once.
-func TestOutageOfAdopted(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		before []collector.Device
-		lasted float64 // seconds, from when there is a device
+	for i, c := range []struct {
+		facts []fact
+		want  float64
 	}{
-		{"known on the bus", []collector.Device{device(gpuAt, collector.GPU, start, at(gpuAt), unseen)}, 120},
-		{"not known", nil, 60},
+		{nil, 0},
+		{facts(driver("reset")), 1},
+		{facts(unseen), 1},
+		{facts(driver("drain_p2p")), 1},
+		{facts(driver("reset")), 1},
+		{facts(driver("none")), 1},
+		{facts(driver("reboot")), 2},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			j := health.New(health.Builtin(), health.Options{})
-			verdicts(t, j, snapshot(start, news(xid(119, of(gpuAt))), c.before...))
-			for i, want := range []string{"failed reset xid_119", "healthy none", "healthy none"} {
-				now := start.Add(time.Duration(i+1) * time.Minute)
-				s := snapshot(now, nil, gpu(now, set(collector.EnergyJoules, []float64{100, 50, 60}[i])))
-				same(t, verdicts(t, j, s), map[string]string{gpuID: want})
-				if got := values(&s.Devices[0], collector.DeviceFailures)[""]; got != 1 || len(s.Distributions) != 1 || s.Distributions[0].Device != gpuID {
-					t.Errorf("step %d: %v failures, %+v", i, got, s.Distributions)
-				} else if d := s.Distributions[0]; i > 0 && (d.Count() != 1 || d.Sum != c.lasted) {
-					t.Errorf("step %d: %+v", i, d)
-				}
-			}
-		})
+		now = now.Add(time.Minute)
+		s := snapshot(now, nil, gpu(now, c.facts...))
+		j.Judge(s)
+		if got := values(&s.Devices[0], collector.DeviceFailures)[""]; got != c.want {
+			t.Errorf("step %d: %v failures, want %v", i, got, c.want)
+		}
 	}
 }
 
@@ -196,25 +138,6 @@ func TestBriefs(t *testing.T) {
 	}
 }
 
-// TestTextOfOneFault: an event that is equivalent to another fault is reported as that
-// fault, once.
-func TestTextOfOneFault(t *testing.T) {
-	for name, e := range map[string][]collector.Event{
-		"bus loss and Xid":        news(xid(79), event(collector.EventBusLoss)),
-		"bus loss alone":          news(event(collector.EventBusLoss)),
-		"a consequence":           news(xid(79), xid(45, cause(79)), xid(45, cause(79))),
-		"a consequence alone":     news(xid(45, cause(79))),
-		"NVML and the kernel log": news(xid(79), xid(79, again)),
-	} {
-		j := health.New(health.Builtin(), health.Options{})
-		s := snapshot(start, e, gpu(start))
-		j.Judge(s)
-		if r := s.Devices[0].Verdict.Reasons; len(r) != 1 || r[0].Text != "Xid 79: the GPU no longer answers over PCIe" {
-			t.Errorf("%s: %+v", name, r)
-		}
-	}
-}
-
 // TestSince: Since is the start of the state. A change of the reasons does not change
 // it.
 func TestSince(t *testing.T) {
@@ -228,24 +151,6 @@ func TestSince(t *testing.T) {
 	}
 	if diff := cmp.Diff([]time.Duration{0, minute, minute, minute, 4 * minute, 4 * minute}, since); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// TestReasonSince: the start of a reason changes each time the reason appears again.
-func TestReasonSince(t *testing.T) {
-	j := health.New(health.Builtin(), health.Options{})
-	for i, blind := range []bool{true, true, false, true} {
-		now := start.Add(time.Duration(i) * time.Minute)
-		f := facts()
-		if blind {
-			f = facts(unseen)
-		}
-		s := snapshot(now, nil, gpu(now, f...))
-		j.Judge(s)
-		want := []time.Duration{0, 0, 0, 3 * minute}[i]
-		if v := s.Devices[0].Verdict; blind && v.Reasons[0].Since != start.Add(want) {
-			t.Errorf("step %d: %+v", i, v)
-		}
 	}
 }
 
@@ -299,90 +204,6 @@ func TestReasonsListed(t *testing.T) {
 	for _, r := range []string{"xid_unknown", "sxid_unknown", "event_unknown", "xid_79", "xid_145_rlw_remap_0x40", "sxid_22003", "event_aer_fatal", "recovery_action_reset", "no_answer"} {
 		if !found[r] {
 			t.Errorf("no event has the reason %s", r)
-		}
-	}
-}
-
-// TestXidIncidents: an incident is what fails the device, with all Xids that come
-// with it.
-func TestXidIncidents(t *testing.T) {
-	j := health.New(health.Builtin(), health.Options{})
-	now := start
-	for i, c := range []struct {
-		after time.Duration
-		news  []collector.Event
-		facts []fact
-		want  float64
-	}{
-		{news: []collector.Event{xid(48, past(time.Minute))}, want: 0}, // from before the start
-		{after: time.Minute, news: []collector.Event{xid(31), xid(121), xid(94), xid(63)}, want: 0},
-		{after: time.Minute, news: []collector.Event{xid(48), xid(48, again), xid(63), xid(94)}, want: 1},
-		{after: 9 * time.Minute, news: []collector.Event{xid(48)}, want: 1},
-		{after: 2 * time.Second, want: 1},
-		// Still failed: nothing has worked in between.
-		{after: time.Hour, news: []collector.Event{xid(119)}, want: 1},
-		// It was reset.
-		{after: time.Minute, facts: []fact{down(collector.ReasonResetRequired)}, want: 1},
-		{after: time.Minute, want: 1},
-		{after: time.Hour, news: []collector.Event{xid(58)}, want: 2},
-		{after: time.Minute, facts: []fact{down(collector.ReasonResetRequired)}, want: 2},
-		{after: time.Minute, want: 2},
-		{after: time.Hour, news: []collector.Event{xid(145, sub("rlw_remap_0x8"))}, want: 2},
-		{after: time.Hour, news: []collector.Event{xid(145, sub("rlw_remap_0x40"))}, want: 3},
-	} {
-		now = now.Add(c.after)
-		s := snapshot(now, c.news, gpu(now, append(c.facts, set(collector.XidErrors, 0, "48"))...), device("card", collector.FPGA, now))
-		j.Judge(s)
-		if diff := cmp.Diff(map[string]float64{"": c.want}, values(&s.Devices[0], collector.XidIncidents)); diff != "" {
-			t.Errorf("step %d, %s: %s", i, verdict(&s.Devices[0]), diff)
-		}
-		if got := values(&s.Devices[1], collector.XidIncidents); len(got) != 0 {
-			t.Errorf("step %d: a card that has no Xids counts incidents: %v", i, got)
-		}
-	}
-}
-
-// TestXidTotals: Xids are counted by kind. Counts keep their kind when a catalogue
-// changes the kind of a number.
-func TestXidTotals(t *testing.T) {
-	moved, err := health.Parse("x.yml", []byte("xid: [{code: 31, total: hardware}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	counts := func(n48, n31, n45, n9999 float64) []fact {
-		return []fact{
-			set(collector.XidErrors, n48, "48"), set(collector.XidErrors, n31, "31"),
-			set(collector.XidErrors, n45, "45"), set(collector.XidErrors, n9999, "9999"),
-		}
-	}
-	want := func(hardware, application, other float64) map[string]float64 {
-		return map[string]float64{"hardware": hardware, "application": application, "other": other}
-	}
-	j := health.New(health.Builtin(), health.Options{})
-	for i, c := range []struct {
-		apply *health.Catalogue
-		facts []fact
-		want  map[string]float64
-	}{
-		{facts: counts(0, 0, 0, 0), want: want(0, 0, 0)},
-		{facts: counts(1, 5, 2, 1), want: want(1, 5, 3)},
-		{facts: counts(1, 5, 2, 1), want: want(1, 5, 3)},
-		{apply: moved, facts: counts(1, 5, 2, 1), want: want(1, 5, 3)},
-		{facts: counts(2, 7, 2, 1), want: want(4, 5, 3)},
-		// A round without Xid counters does not decrease the totals.
-		{want: want(4, 5, 3)},
-	} {
-		if c.apply != nil {
-			j.Apply(c.apply)
-		}
-		now := start.Add(time.Duration(i) * time.Second)
-		s := snapshot(now, nil, gpu(now, c.facts...), device("card", collector.FPGA, now))
-		j.Judge(s)
-		if diff := cmp.Diff(c.want, values(&s.Devices[0], collector.XidEvents)); diff != "" {
-			t.Errorf("step %d: %s", i, diff)
-		}
-		if got := values(&s.Devices[1], collector.XidEvents); len(got) != 0 {
-			t.Errorf("step %d: a card that has no Xids counts them: %v", i, got)
 		}
 	}
 }

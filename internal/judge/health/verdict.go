@@ -87,8 +87,12 @@ func (st *device) conclude(found []finding, now time.Time, d *collector.Device) 
 		st.reasons[i] = []string{r.Code, r.Severity}
 	}
 	st.verdict = v
-	if d.Parent == "" {
-		st.outage.note(v.State, d.ID, now)
+	switch {
+	case v.State == "healthy":
+		st.failing = false
+	case v.State == "failed" && !st.failing:
+		st.failing = true
+		st.failures++
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
 // logged is the second report of an Xid, by the kernel log.
@@ -71,15 +70,6 @@ func TestAwaited(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { play(t, history{name, steps}) })
 	}
-}
-
-// TestAwaitedOfUnknownDevice: an Xid at the address of an unknown GPU is judged when
-// the GPU is found.
-func TestAwaitedOfUnknownDevice(t *testing.T) {
-	j := health.New(health.Builtin(), health.Options{})
-	verdicts(t, j, snapshot(start, news(xid(150, of(gpuAt)))))
-	now := start.Add(time.Minute)
-	same(t, verdicts(t, j, snapshot(now, nil, gpu(now))), map[string]string{gpuID: "failed reset xid_150_no_sub_code"})
 }
 
 // TestAwaitedInTime: at the end of the wait, the Sampler judges an event that the log
