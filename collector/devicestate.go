@@ -114,26 +114,6 @@ func (d *Device) keepCounters(was *Device) {
 	}
 }
 
-// find returns the ID of the device at a PCI address, or "".
-func (s *Sampler) find(pci string) string {
-	if pci == "" {
-		return ""
-	}
-	found := ""
-	for _, st := range s.sources {
-		for id, ds := range st.devices {
-			d := &ds.device
-			if d.Parent == "" && (d.PCI == pci || slices.Contains(d.Functions, pci)) {
-				if !d.Witness {
-					return id
-				}
-				found = id
-			}
-		}
-	}
-	return found
-}
-
 // partition returns the ID of the only partition at a place of a device (see
 // Event.Place), or "".
 func (s *Sampler) partition(device, place string) string {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +36,9 @@ type Sampler struct {
 	news     []Event // since the last publication
 	seq      uint64
 	waiters  []chan struct{}
+	// addresses are the IDs of the whole devices of the latest Snapshot, by PCI
+	// address.
+	addresses map[string]string
 }
 
 // NewSampler returns a Sampler without sources.
@@ -130,24 +132,28 @@ func appendLast(list []Event, e Event, most int) []Event {
 	return list
 }
 
-// resolve replaces an address as e.Device by the ID of the device there. It reports
-// whether it did.
-func (s *Sampler) resolve(e *Event) bool {
-	id := s.find(e.Device)
-	found := id != "" && id != e.Device
-	if found {
-		e.Device = id
-	}
+// resolve replaces an address as e.Device by the ID of the device there.
+func (s *Sampler) resolve(e *Event) {
+	e.Device = cmp.Or(s.addresses[e.Device], e.Device)
 	if e.Partition == "" && e.Place != "" {
 		e.Partition = s.partition(e.Device, e.Place)
 	}
-	return found
 }
 
 // settle reports the events of an address again once the device there is known.
-func (s *Sampler) settle() {
+func (s *Sampler) settle(devices []Device) {
+	s.addresses = map[string]string{}
+	for i := range devices {
+		if d := &devices[i]; d.Parent == "" && d.PCI != "" {
+			s.addresses[d.PCI] = d.ID
+			for _, f := range d.Functions {
+				s.addresses[f] = d.ID
+			}
+		}
+	}
 	for i := range s.events {
-		if e := &s.events[i]; strings.Contains(e.Device, ":") && s.resolve(e) {
+		if e := &s.events[i]; cmp.Or(s.addresses[e.Device], e.Device) != e.Device {
+			s.resolve(e)
 			again := *e
 			again.Witnesses = nil // to judges the event is new
 			s.news = appendLast(s.news, again, maxEvents)
@@ -377,14 +383,15 @@ func (s *Sampler) publish(now time.Time) {
 	s.mu.Lock()
 	s.seq++
 	s.follow(now)
-	s.settle()
-	snap := &Snapshot{Seq: s.seq, Time: now, Events: slices.Clone(s.events[max(0, len(s.events)-shownEvents):]), News: s.news}
-	s.news = nil
+	snap := &Snapshot{Seq: s.seq, Time: now}
 	var observations []observation
 	for _, st := range s.sources {
 		observations = st.render(snap, observations)
 	}
 	snap.Devices = s.merge(observations)
+	s.settle(snap.Devices)
+	snap.Events = slices.Clone(s.events[max(0, len(s.events)-shownEvents):])
+	snap.News, s.news = s.news, nil
 	s.faults.attach(snap, s.settings.XidBaseline)
 	s.mu.Unlock()
 	sortDevices(snap.Devices)
