@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
@@ -72,7 +72,7 @@ type alerts struct {
 
 // openAlerts returns nil if no rules are to be evaluated: no flag gives rules, and
 // there is no Alertmanager.
-func openAlerts(f *flags, settings alertmanager.Settings, read func(*exposition.Page) (bool, error), log *slog.Logger) (*alerts, error) {
+func openAlerts(f *flags, settings alertmanager.Settings, page prometheus.Gatherer, log *slog.Logger) (*alerts, error) {
 	if !f.alerts.builtin && len(f.alerts.files) == 0 && len(settings.Endpoints) == 0 {
 		return nil, nil
 	}
@@ -85,7 +85,7 @@ func openAlerts(f *flags, settings alertmanager.Settings, read func(*exposition.
 	a := &alerts{notifier: notifier}
 	target := targetLabels(f)
 	a.engine, err = engine.New(engine.Options{
-		Read: read, Rules: set, Labels: target, ExternalLabels: settings.ExternalLabels, Interval: f.alerts.interval,
+		Page: page, Rules: set, Labels: target, ExternalLabels: settings.ExternalLabels, Interval: f.alerts.interval,
 		ExternalURL: cmp.Or(strings.TrimSuffix(f.alerts.externalURL, "/"), "http://"+target["instance"]),
 		Notify:      a.notify, Log: log,
 	})

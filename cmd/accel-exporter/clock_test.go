@@ -68,7 +68,7 @@ func TestClockIsSet(t *testing.T) {
 				notified = nil
 				return list
 			}
-			e, err := engine.New(engine.Options{Read: page.Read, Rules: engine.Builtin(), Interval: time.Minute, Now: now, Notify: func(list []engine.Alert) {
+			e, err := engine.New(engine.Options{Page: page, Rules: engine.Builtin(), Interval: time.Minute, Now: now, Notify: func(list []engine.Alert) {
 				mu.Lock()
 				defer mu.Unlock()
 				notified = append(notified, list...)

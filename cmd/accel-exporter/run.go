@@ -74,7 +74,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		serve.show()
 		node.applyFields(fields.counters.Load())
 	}
-	if serve.alerts, err = openAlerts(f, cfg.alertmanager, serve.exporter.Read, log); err != nil {
+	if serve.alerts, err = openAlerts(f, cfg.alertmanager, serve.exporter, log); err != nil {
 		return printConfigError(stderr, err)
 	}
 	var traces *trace.Follower

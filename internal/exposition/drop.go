@@ -89,22 +89,28 @@ func rankOf(d *collector.Device, m *collector.Metric) rank {
 }
 
 // limit drops the series of the highest ranks, the last on the page first, until
-// at most n remain.
-func (b *builder) limit(n int) {
-	if n <= 0 || len(b.candidates) <= n {
-		return
+// at most n remain. It returns the number of dropped series.
+func limit(families []*family, n int) uint64 {
+	excess := -n
+	for _, f := range families {
+		excess += len(f.series)
 	}
-	b.dropped[limited] += uint64(len(b.candidates) - n)
-	at := make([]int, len(b.candidates))
-	for i := range at {
-		at[i] = i
+	if n <= 0 || excess <= 0 {
+		return 0
 	}
-	slices.SortStableFunc(at, func(x, y int) int { return int(b.candidates[x].rank) - int(b.candidates[y].rank) })
-	at = at[:n]
-	slices.Sort(at)
-	kept := make([]candidate, n)
-	for i, j := range at {
-		kept[i] = b.candidates[j]
+	dropped := uint64(excess)
+	for r := rankView; excess > 0; r-- {
+		for _, f := range slices.Backward(families) {
+			slices.Reverse(f.series)
+			f.series = slices.DeleteFunc(f.series, func(s series) bool {
+				if s.rank != r || excess == 0 {
+					return false
+				}
+				excess--
+				return true
+			})
+			slices.Reverse(f.series)
+		}
 	}
-	b.candidates = kept
+	return dropped
 }

@@ -1,30 +1,28 @@
 package exposition
 
 import (
+	"bytes"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
 // Options limit the cost of a scrape. The zero value sets no limit.
 type Options struct {
-	// MaxSeries limits the series of devices and node, not the series of the
-	// process. Beyond it the series of a View are dropped first, then
-	// partitions, details such as links and lanes, whole devices, and health
-	// last. Dropped series are counted. 0 is no limit.
-	MaxSeries int
-	// MaxInFlight limits concurrent scrapes; one more is answered 503. 0 is
-	// no limit.
+	// MaxInFlight limits the pages that are rendered at the same time; one more
+	// request is answered 503. 0 is no limit.
 	MaxInFlight int
-	// WriteTimeout limits the time from the start of a scrape until the client
-	// has read the response. 0 is no limit.
+	// WriteTimeout limits the time until the client has read the response. 0 is no
+	// limit.
 	WriteTimeout time.Duration
 	// Log receives a line when an error begins and when it ends. Nil discards
 	// them.
@@ -34,109 +32,46 @@ type Options struct {
 	Registry prometheus.Registerer
 }
 
-// Exporter serves the latest Snapshot. It is an http.Handler for /metrics,
-// safe for concurrent use.
-//
-// To count requests, wrap it as any promhttp handler:
-// promhttp.InstrumentMetricHandler(registry, exporter).
+// Exporter serves the latest Snapshot. It is an http.Handler for /metrics, and a
+// prometheus.Gatherer of the same page, safe for concurrent use.
 type Exporter struct {
-	latest func() *collector.Snapshot
-	self   self
+	latest  func() *collector.Snapshot
+	self    prometheus.Gatherer
+	o       Options
+	handler http.Handler
+	failing atomic.Bool // self
 
-	o     Options
-	slow  http.Handler // promhttp's, of this page
-	errs  *prometheus.CounterVec
-	slots chan struct{} // one token per scrape in flight, nil without a cap
-
-	layout  atomic.Pointer[layout]
-	rebuild sync.Mutex // locked while a layout is built, never while writing
-	// settings is guarded by rebuild.
+	mu       sync.Mutex // never locked while writing
 	settings Settings
-
-	dropped [len(reasons)]atomic.Uint64
-	counted atomic.Pointer[collector.Snapshot]
-
-	agreed atomic.Pointer[agreement]
+	page     *page // nil until it is built with the settings
+	dropped  [len(reasons)]uint64
+	counted  *collector.Snapshot // the Snapshot last added to dropped
 }
 
 // New returns an Exporter of the Snapshot that latest returns, nil before the
-// first, and of the families that self gathers. A family that both have is
-// served from the Snapshot.
+// first, and of the families that self gathers, if it is not nil. A family that both
+// have is served from the Snapshot.
 func New(latest func() *collector.Snapshot, self prometheus.Gatherer, o Options) *Exporter {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	e := &Exporter{latest: latest, o: o, settings: Settings{MaxSeries: o.MaxSeries}}
-	e.self.gatherer, e.self.log = self, o.Log
-	if o.MaxInFlight > 0 {
-		e.slots = make(chan struct{}, o.MaxInFlight)
-	}
-	e.errs = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "promhttp_metric_handler_errors_total",
-		Help: "Total number of internal errors encountered by the promhttp metric handler.",
-	}, []string{"cause"})
-	e.errs.WithLabelValues("gathering")
-	e.errs.WithLabelValues("encoding")
-	if o.Registry != nil {
-		o.Registry.MustRegister(e.errs)
-	}
-	e.slow = promhttp.HandlerFor(e.Gatherer(), promhttp.HandlerOpts{
+	e := &Exporter{latest: latest, self: self, o: o}
+	e.handler = promhttp.HandlerFor(e, promhttp.HandlerOpts{
 		Registry:            o.Registry,
 		ErrorHandling:       promhttp.ContinueOnError,
+		MaxRequestsInFlight: o.MaxInFlight,
 		EnableOpenMetrics:   true,
 		OfferedCompressions: []promhttp.Compression{promhttp.Identity, promhttp.Gzip},
 	})
 	return e
 }
 
-// emptySnapshot is served before the first Snapshot.
-var emptySnapshot = new(collector.Snapshot)
-
-// snapshot fills f with the latest values and the layout they belong to.
-func (e *Exporter) snapshot(f *frame) {
-	s := e.latest()
-	if s == nil {
-		s = emptySnapshot
-	}
-	l := e.layout.Load()
-	if l == nil || !l.fill(s, f) {
-		l = e.relayout(s, f)
-	}
-	f.layout, f.of = l, s
-	// Several scrapes of one Snapshot count once.
-	if e.counted.Swap(s) != s {
-		for i, n := range l.dropped {
-			e.dropped[i].Add(n)
-		}
-	}
-	e.fillOwn(f)
-}
-
-// fillOwn fills in the exporter's own counters.
-func (e *Exporter) fillOwn(f *frame) {
-	for i := range e.dropped {
-		f.values[f.layout.own+i] = float64(e.dropped[i].Load())
-	}
-}
-
-// relayout builds the layout for s, unless another scrape has just done so.
-func (e *Exporter) relayout(s *collector.Snapshot, f *frame) *layout {
-	e.rebuild.Lock()
-	defer e.rebuild.Unlock()
-	if l := e.layout.Load(); l != nil && l.fill(s, f) {
-		return l
-	}
-	l := newLayout(s, &e.settings)
-	if !l.fill(s, f) {
-		panic("exposition: a layout does not fit the snapshot it was built from")
-	}
-	e.layout.Store(l)
-	return l
-}
-
 // Settings can change while an Exporter serves.
 type Settings struct {
-	// MaxSeries replaces Options.MaxSeries.
+	// MaxSeries limits the series of devices and node, not the series of the
+	// process. Beyond it the series of a View are dropped first, then
+	// partitions, details such as links and lanes, whole devices, and health
+	// last. Dropped series are counted. 0 is no limit.
 	MaxSeries int
 	// Drop selects families that are not served. They are not counted as
 	// dropped. Nil selects none.
@@ -150,13 +85,96 @@ type Settings struct {
 	View View
 }
 
-// Apply replaces the settings for scrapes that begin later.
-func (e *Exporter) Apply(s Settings) {
-	e.rebuild.Lock()
-	defer e.rebuild.Unlock()
-	e.settings = s
-	e.layout.Store(nil)
-}
-
 // drops reports whether the settings leave out a family.
 func (s *Settings) drops(m *collector.Metric) bool { return s.Drop != nil && s.Drop(m.Name) }
+
+// Apply replaces the settings for requests that begin later.
+func (e *Exporter) Apply(s Settings) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.settings, e.page = s, nil
+}
+
+// Gather implements prometheus.Gatherer. The families must not be changed. The error
+// names what could not be gathered; the rest of the page is valid.
+func (e *Exporter) Gather() ([]*dto.MetricFamily, error) {
+	families := e.measured()
+	if e.self == nil {
+		return families, nil
+	}
+	own, err := e.self.Gather()
+	switch was := e.failing.Swap(err != nil); {
+	case err != nil && !was:
+		e.o.Log.Error("Metrics of the exporter itself are incomplete", "err", err)
+	case err == nil && was:
+		e.o.Log.Info("Metrics of the exporter itself are complete again")
+	}
+	return merge(families, own), err
+}
+
+// emptySnapshot is served before the first Snapshot.
+var emptySnapshot = new(collector.Snapshot)
+
+func (e *Exporter) snapshot() *collector.Snapshot {
+	if s := e.latest(); s != nil {
+		return s
+	}
+	return emptySnapshot
+}
+
+// measured returns the families of the latest Snapshot and the dropped series.
+func (e *Exporter) measured() []*dto.MetricFamily {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s := e.snapshot(); e.page == nil || e.page.of != s {
+		e.page = newPage(s, &e.settings)
+		if e.counted != s {
+			e.counted = s
+			for i, n := range e.page.dropped {
+				e.dropped[i] += n
+			}
+		}
+	}
+	own := &family{metric: ownMetric}
+	for i, n := range e.dropped {
+		labels, _ := pairs([]Label{{"reason", reasons[i]}})
+		own.series = append(own.series, series{labels: labels, value: float64(n)})
+	}
+	return merge(e.page.families, []*dto.MetricFamily{own.convert()})
+}
+
+// ServeHTTP serves the page. It is rendered before it is written: a client that does
+// not read its answer occupies a connection until WriteTimeout, but does not count as
+// in flight.
+func (e *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer := rendered{ResponseWriter: w, body: bodies.Get().(*bytes.Buffer)}
+	defer bodies.Put(answer.body)
+	answer.body.Reset()
+	e.handler.ServeHTTP(&answer, r)
+	if e.o.WriteTimeout > 0 {
+		// A ResponseWriter without deadlines, such as a test recorder, has no
+		// stalled reader. net/http removes the deadline after the response.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(e.o.WriteTimeout))
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(answer.body.Len()))
+	if answer.code != 0 {
+		w.WriteHeader(answer.code)
+	}
+	_, _ = w.Write(answer.body.Bytes()) // it fails when the client has gone
+}
+
+// rendered is an answer that is sent after it is complete.
+type rendered struct {
+	http.ResponseWriter
+	body *bytes.Buffer
+	code int
+}
+
+// bodies are buffers of rendered pages.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// Write implements http.ResponseWriter.
+func (w *rendered) Write(p []byte) (int, error) { return w.body.Write(p) }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *rendered) WriteHeader(code int) { w.code = code }

@@ -1,172 +1,181 @@
 package exposition_test
 
 import (
-	"compress/gzip"
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/prometheus/common/expfmt"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
-const (
-	text        = "text/plain;version=0.0.4"
-	openMetrics = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8"
-	protobuf    = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
-)
-
-// formats are Accept headers of formats that this package writes, and others.
-var formats = []string{
-	"", "*/*", text, openMetrics, protobuf,
-	"text/plain;version=1.0.0",
-	"application/openmetrics-text;version=0.0.1",
-	"application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3",
-	"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;escaping=values",
-	"text/plain;version=0.0.4;escaping=dots",
-	"text/html",
-}
-
-// ownRegistry has the process's own families, before, between and after the
+// ownRegistry has the exporter's own families, before, between and after the
 // snapshot's by name.
 func ownRegistry() *prometheus.Registry {
 	reg := prometheus.NewRegistry()
-	add := func(c prometheus.Collector) { reg.MustRegister(c) }
-	up := prometheus.NewGauge(prometheus.GaugeOpts{Name: "aaa_first", Help: "Comes first."})
-	up.Set(1)
-	add(up)
-	mid := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "accel_config_info", Help: `With "quotes" and \.`}, []string{"file"})
-	mid.WithLabelValues("/etc/\"x\"\n\\").Set(1)
-	add(mid)
-	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "go_pauses_seconds", Help: "Pauses.", Buckets: []float64{1e-6, 1e-3, 1}})
-	h.Observe(0.5)
-	add(h)
-	add(prometheus.NewSummary(prometheus.SummaryOpts{Name: "zzz_last_seconds", Help: "Comes last.", Objectives: map[float64]float64{0.5: 0.1}}))
+	for _, name := range []string{"aaa_first", "accel_config_info", "zzz_last"} {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: "Help."})
+		g.Set(1)
+		reg.MustRegister(g)
+	}
 	return reg
 }
 
-func fixed(s *collector.Snapshot) func() *collector.Snapshot {
-	return func() *collector.Snapshot { return s }
+// readings registers the series of a Snapshot as an exporter written with client_golang
+// alone does.
+type readings struct{ *collector.Snapshot }
+
+func (readings) Describe(chan<- *prometheus.Desc) {}
+
+func (s readings) Collect(ch chan<- prometheus.Metric) {
+	emit := func(r collector.Reading, names, values []string) {
+		kind := prometheus.GaugeValue
+		if r.Metric.Kind == collector.Counter {
+			kind = prometheus.CounterValue
+		}
+		desc := prometheus.NewDesc(r.Metric.Name, r.Metric.Help, append(names, r.Metric.Labels...), nil)
+		ch <- prometheus.MustNewConstMetric(desc, kind, r.Value, append(values, r.Labels...)...)
+	}
+	for _, d := range s.Devices {
+		for _, r := range d.Readings {
+			emit(r, []string{"device"}, []string{d.ID})
+		}
+	}
+	for _, r := range s.Node {
+		emit(r, nil, nil)
+	}
+	desc := prometheus.NewDesc("accel_exporter_series_dropped_total", "Series left off the page, counted once per snapshot served.", []string{"reason"}, nil)
+	for _, reason := range []string{"duplicate", "invalid", "limit"} {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, 0, reason)
+	}
 }
 
-// get asks h for the page and returns what a client would see.
-func get(t testing.TB, h http.Handler, header ...string) (int, http.Header, string) {
-	t.Helper()
-	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	body, err := io.ReadAll(w.Result().Body)
+// TestPage: the page of every family of the table is as client_golang orders and writes
+// it, and promlint accepts it.
+func TestPage(t *testing.T) {
+	s := node(2)
+	own := ownRegistry()
+	e := exposition.New(fixed(s), own, exposition.Options{})
+	reference := prometheus.NewRegistry()
+	reference.MustRegister(readings{s})
+	families, err := prometheus.Gatherers{reference, own}.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w.Code, w.Result().Header, string(body)
-}
-
-// conventional serves e through promhttp.
-func conventional(e *exposition.Exporter) http.Handler {
-	return promhttp.HandlerFor(e.Gatherer(), handlerOpts)
-}
-
-var handlerOpts = promhttp.HandlerOpts{
-	ErrorHandling:       promhttp.ContinueOnError,
-	EnableOpenMetrics:   true,
-	OfferedCompressions: []promhttp.Compression{promhttp.Identity, promhttp.Gzip},
-}
-
-// usual serves s, and what own gathers, as an exporter written with
-// client_golang alone does.
-func usual(s *collector.Snapshot, own prometheus.Gatherer, dropped drops) http.Handler {
-	reg := prometheus.NewRegistry()
-	n := newNaive(fixed(s))
-	reg.MustRegister(collectorFunc(func(ch chan<- prometheus.Metric) {
-		n.seen = make(map[string]bool)
-		n.Collect(ch)
-	}), dropped)
-	return promhttp.HandlerFor(prometheus.Gatherers{reg, own}, handlerOpts)
-}
-
-// comparePages fails unless both handlers give the same answer.
-func comparePages(t *testing.T, want, got http.Handler, header ...string) {
-	t.Helper()
-	wantCode, wantHeader, wantBody := get(t, want, header...)
-	gotCode, gotHeader, gotBody := get(t, got, header...)
-	if wantCode != gotCode {
-		t.Errorf("%q: status %d, want %d", header, gotCode, wantCode)
+	var want strings.Builder
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&want, f); err != nil {
+			t.Fatal(err)
+		}
 	}
-	// promhttp leaves the size to net/http, which knows it of small pages only.
-	if size := gotHeader.Get("Content-Length"); size != "" && size != strconv.Itoa(len(gotBody)) {
-		t.Errorf("%q: %s bytes announced, %d sent", header, size, len(gotBody))
+	_, _, page := get(t, e)
+	if d := cmp.Diff(want.String(), page); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
-	gotHeader.Del("Content-Length")
-	if d := cmp.Diff(wantHeader, gotHeader); d != "" {
-		t.Errorf("%q: header (-want +got):\n%s", header, d)
-	}
-	if gotHeader.Get("Content-Encoding") == "gzip" {
-		wantBody, gotBody = gunzip(t, wantBody), gunzip(t, gotBody)
-	}
-	if wantBody != gotBody {
-		t.Errorf("%q: body (-want +got):\n%s", header, cmp.Diff(wantBody, gotBody))
+	problems, err := promlint.New(strings.NewReader(page)).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
 	}
 }
 
-func gunzip(t testing.TB, s string) string {
-	t.Helper()
-	r, err := gzip.NewReader(strings.NewReader(s))
-	if err != nil {
-		t.Fatal(err)
+// TestNoSnapshot: before the first Snapshot the page has the exporter's own families.
+func TestNoSnapshot(t *testing.T) {
+	e := exposition.New(fixed(nil), ownRegistry(), exposition.Options{})
+	if lines := samples(t, e); len(lines) != 6 || lines[0] != "aaa_first 1" {
+		t.Errorf("%q", lines)
 	}
-	b, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
-func TestPageEqualsPromhttp(t *testing.T) {
-	for name, s := range map[string]*collector.Snapshot{
-		"nothing sampled": nil,
-		"empty":           {},
-		"whole devices":   node(2, 0, 100),
-		"partitions":      node(2, 3, 40),
+// TestStandard: of sets of states the state in force is served, zero counters are
+// not, other zeros are; a device that needs attention has everything.
+func TestStandard(t *testing.T) {
+	// gpu returns a GPU whose action, Xid and NVLink have these values.
+	gpu := func(attention bool, action, xid, link float64) *collector.Snapshot {
+		d := collector.Device{ID: "GPU-1", Attention: attention}
+		d.Set(collector.DeviceAction, 1-action, "none")
+		d.Set(collector.DeviceAction, action, "reset")
+		d.Set(collector.XidErrors, xid, "79")
+		d.Set(collector.NVLinkUp, link, "0")
+		d.Set(collector.ActivityRatio, 0, "sm")
+		d.Set(collector.ActivityRatio, 0, "fp64")
+		return &collector.Snapshot{Devices: []collector.Device{d}}
+	}
+	const (
+		sm, fp64    = `accel_activity_ratio{device="GPU-1",unit="sm"} 0`, `accel_activity_ratio{device="GPU-1",unit="fp64"} 0`
+		none, reset = `accel_device_action{action="none",device="GPU-1"} `, `accel_device_action{action="reset",device="GPU-1"} `
+		xid, link   = `accel_gpu_xid_errors_total{device="GPU-1",xid="79"} `, `accel_nvlink_up{device="GPU-1",link="0"} `
+	)
+	var now *collector.Snapshot
+	e := exposition.New(func() *collector.Snapshot { return now }, nil, exposition.Options{})
+	e.Apply(exposition.Settings{Standard: true})
+	for _, c := range []struct {
+		name string
+		now  *collector.Snapshot
+		want []string
+	}{
+		{"healthy", gpu(false, 0, 0, 1), []string{sm, none + "1"}},
+		{"another state, an Xid", gpu(false, 1, 3, 1), []string{sm, reset + "1", xid + "3"}},
+		{"back", gpu(false, 0, 3, 1), []string{sm, none + "1", xid + "3"}},
+		{"ill", gpu(true, 1, 0, 0), []string{fp64, sm, none + "0", reset + "1", xid + "0", link + "0"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			own := ownRegistry()
-			e := exposition.New(fixed(s), own, exposition.Options{})
-			want := usual(s, own, drops{})
-			for _, accept := range formats {
-				comparePages(t, want, e, "Accept", accept)
-				comparePages(t, want, conventional(e), "Accept", accept)
-				comparePages(t, want, e, "Accept", accept, "Accept-Encoding", "gzip")
-			}
-		})
+		now = c.now
+		got := slices.DeleteFunc(samples(t, e), func(l string) bool { return strings.HasPrefix(l, "accel_exporter") })
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+		if _, _, page := get(t, e); c.name == "healthy" && strings.Contains(page, "xid") {
+			t.Errorf("a family without series has a head:\n%s", page)
+		}
 	}
 }
 
-func TestPageIsClean(t *testing.T) {
-	e := exposition.New(fixed(node(1, 1, 1000)), nil, exposition.Options{})
-	families, err := e.Gatherer().Gather()
-	if err != nil {
-		t.Fatal(err)
+// TestHistogram: a Histogram is written as Prometheus defines it: cumulative, with sum
+// and count, in its place among the families.
+func TestHistogram(t *testing.T) {
+	m := &collector.Metric{
+		Name: "accel_device_recovery_seconds", Help: "Help.", Kind: collector.Histogram,
+		Labels: []string{"region"}, Buckets: []float64{1, 10}, From: []string{"test"},
 	}
-	if want := len(rows()) + len(exposition.Metrics()); len(families) != want {
-		t.Errorf("%d families, want every row: %d", len(families), want)
+	d := collector.NewDistribution(m, "GPU-a", `x"y`)
+	for _, v := range []float64{0.5, 10, 100} {
+		d.Observe(v)
 	}
-	problems, err := promlint.NewWithMetricFamilies(families).Lint()
-	if err != nil {
-		t.Fatal(err)
+	e := exposition.New(fixed(&collector.Snapshot{Distributions: []collector.Distribution{d.Clone()}}), ownRegistry(), exposition.Options{})
+	want := `# TYPE accel_device_recovery_seconds histogram
+accel_device_recovery_seconds_bucket{device="GPU-a",region="x\"y",le="1"} 1
+accel_device_recovery_seconds_bucket{device="GPU-a",region="x\"y",le="10"} 2
+accel_device_recovery_seconds_bucket{device="GPU-a",region="x\"y",le="+Inf"} 3
+accel_device_recovery_seconds_sum{device="GPU-a",region="x\"y"} 110.5
+accel_device_recovery_seconds_count{device="GPU-a",region="x\"y"} 3
+# HELP accel_exporter_series_dropped_total`
+	if _, _, page := get(t, e); !strings.Contains(page, want) {
+		t.Errorf("the page lacks\n%s\n%s", want, page)
 	}
-	for _, p := range problems {
-		t.Errorf("%s: %s", p.Metric, p.Text)
+	e.Apply(exposition.Settings{Drop: func(name string) bool { return name == m.Name }})
+	if _, _, page := get(t, e); strings.Contains(page, m.Name) {
+		t.Error("served although dropped")
+	}
+}
+
+// BenchmarkRender renders the pages of eight and of 128 GPUs. Every page is of another
+// Snapshot.
+func BenchmarkRender(b *testing.B) {
+	for name, gpus := range map[string]int{"8gpu": 8, "128gpu": 128} {
+		for _, encoding := range []string{"identity", "gzip"} {
+			b.Run(name+"/"+encoding, func(b *testing.B) {
+				s := node(gpus)
+				e := exposition.New(func() *collector.Snapshot { next := *s; return &next }, nil, exposition.Options{})
+				b.ReportAllocs()
+				for b.Loop() {
+					get(b, e, "Accept", text, "Accept-Encoding", encoding)
+				}
+				b.ReportMetric(float64(len(samples(b, e))), "series")
+			})
+		}
 	}
 }

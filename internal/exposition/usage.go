@@ -17,61 +17,37 @@ type Usage struct {
 	Full     int `json:"full"`
 }
 
-// Usage returns the number of series of each family, sorted by name. It costs
-// three layouts of the page.
+// Usage returns the number of series of each family, sorted by name. It builds the page
+// twice more.
 func (e *Exporter) Usage() []Usage {
-	e.rebuild.Lock()
+	e.mu.Lock()
 	view := e.settings.View
-	e.rebuild.Unlock()
-	f := newFrame()
-	defer f.release()
-	e.snapshot(f)
+	e.mu.Unlock()
 	named := map[string]*Usage{}
-	at := func(name string) *Usage {
-		if named[name] == nil {
-			named[name] = &Usage{Family: name}
+	count := func(families []*dto.MetricFamily, column func(*Usage) *int) {
+		for _, f := range families {
+			u := named[f.GetName()]
+			if u == nil {
+				u = &Usage{Family: f.GetName()}
+				named[u.Family] = u
+			}
+			*column(u) = seriesOf(f)
 		}
-		return named[name]
 	}
-	beside, _ := e.beside(f)
-	for _, family := range beside {
-		u := at(family.GetName())
-		n := seriesOf(family)
-		u.Served, u.Standard, u.Full = n, n, n
-	}
-	f.count(func(name string, n int) { at(name).Served += n })
-	s := f.of
-	for _, level := range []struct {
-		standard bool
-		of       func(*Usage) *int
-	}{
-		{true, func(u *Usage) *int { return &u.Standard }},
-		{false, func(u *Usage) *int { return &u.Full }},
-	} {
-		f.layout = newLayout(s, &Settings{Standard: level.standard, View: view})
-		f.layout.fill(s, f)
-		e.fillOwn(f)
-		f.count(func(name string, n int) { *level.of(at(name)) += n })
-	}
+	s := e.snapshot()
+	count(newPage(s, &Settings{Standard: true, View: view}).families, func(u *Usage) *int { return &u.Standard })
+	count(newPage(s, &Settings{View: view}).families, func(u *Usage) *int { return &u.Full })
+	served, _ := e.Gather() // an error is logged
+	count(served, func(u *Usage) *int { return &u.Served })
 	all := make([]Usage, 0, len(named))
 	for _, u := range named {
+		if u.Full == 0 { // of the exporter itself
+			u.Standard, u.Full = u.Served, u.Served
+		}
 		all = append(all, *u)
 	}
 	slices.SortFunc(all, func(x, y Usage) int { return strings.Compare(x.Family, y.Family) })
 	return all
-}
-
-// count calls add with the number of series of each family of the layout.
-func (f *frame) count(add func(name string, n int)) {
-	for _, fam := range f.layout.families {
-		n := 0
-		for _, v := range f.values[fam.begin:fam.end] {
-			if !Absent(v) {
-				n++
-			}
-		}
-		add(fam.metric.Name, n)
-	}
 }
 
 // seriesOf is the number of series that a family has in the text format.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -27,9 +25,6 @@ type alert struct {
 	annotations map[string]string
 	state       State
 	value       float64
-	// source are the labels of the series that raised it. It is nil if a template
-	// failed, or if the rule has been replaced since.
-	source *labels.Labels
 
 	activeAt, firedAt, resolvedAt, keepFiringSince time.Time
 	lastSentAt, validUntil                         time.Time
@@ -39,9 +34,7 @@ type alert struct {
 func (r *rule) addNeeds(ns needs) {
 	// A rule that looks at a fixed time is skipped.
 	_ = selectors(r.Expr, func(s *parser.VectorSelector, reach time.Duration) {
-		name := nameOf(s.LabelMatchers)
-		ns.add(name, reach)
-		r.reads = append(r.reads, name)
+		ns.add(nameOf(s.LabelMatchers), reach)
 	})
 	if r.Alert != "" {
 		for _, texts := range [][]labels.Label{r.labels, r.annotations} {
@@ -52,48 +45,10 @@ func (r *rule) addNeeds(ns needs) {
 	}
 }
 
-// readThrough adds to the metrics that an alert reads, for each recorded one, the
-// metrics that its rule reads, and so on.
-func (e *Engine) readThrough() {
-	recorded := map[string][]string{}
-	for _, g := range e.groups {
-		for _, r := range g.rules {
-			if r.Record != "" {
-				recorded[r.Record] = append(recorded[r.Record], r.reads...)
-			}
-		}
-	}
-	for _, g := range e.groups {
-		for _, r := range g.rules {
-			if r.Alert == "" {
-				continue
-			}
-			for i := 0; i < len(r.reads); i++ { // it grows
-				for _, name := range recorded[r.reads[i]] {
-					if !slices.Contains(r.reads, name) {
-						r.reads = append(r.reads, name)
-					}
-				}
-			}
-		}
-	}
-}
-
-// incomplete reports whether a limit left out samples that the rule reads.
-func (e *Engine) incomplete(r *rule) bool {
-	if len(e.ring.lost) == 0 {
-		return false
-	}
-	return slices.ContainsFunc(r.reads, func(name string) bool {
-		_, lost := e.ring.lost[name]
-		return lost || name == ""
-	})
-}
-
 // evaluateAlert evaluates the expression of an alerting rule and updates its
 // alerts.
 func (e *Engine) evaluateAlert(ctx context.Context, g *group, r *rule, now time.Time) (promql.Vector, error) {
-	result, err := e.compute(ctx, r.Expr, now)
+	result, err := e.query(ctx, r.query, now)
 	if err != nil {
 		return nil, err
 	}
@@ -112,14 +67,13 @@ func (e *Engine) settle(g *group, r *rule, raised map[uint64]*alert, now time.Ti
 	}
 	for hash, a := range raised {
 		if known, ok := r.active[hash]; ok && known.state != Inactive {
-			known.value, known.annotations, known.source = a.value, a.annotations, a.source
+			known.value, known.annotations = a.value, a.annotations
 		} else {
 			r.active[hash] = a
 		}
 	}
 	var vector promql.Vector
 	active := 0
-	incomplete := e.incomplete(r)
 	// The order of alerts is the order in which series are created, which
 	// decides what a limit leaves out.
 	for _, hash := range slices.Sorted(maps.Keys(r.active)) {
@@ -130,7 +84,7 @@ func (e *Engine) settle(g *group, r *rule, raised map[uint64]*alert, now time.Ti
 			if a.state == Pending && now.Sub(a.activeAt) >= r.For {
 				a.state, a.firedAt = Firing, now
 			}
-		case incomplete && a.state != Inactive:
+		case e.ring.incomplete() && a.state != Inactive:
 			// The series behind it may be among those left out.
 		case !a.cease(r, now):
 			delete(r.active, hash)
@@ -175,18 +129,19 @@ func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now t
 	raised := make(map[uint64]*alert, len(result))
 	b := labels.NewBuilder(labels.EmptyLabels())
 	failed := error(nil)
-	x := expander{url: e.external, at: now, ask: func(expr string) (promql.Vector, error) { return e.query(ctx, expr, now) }}
+	x := expander{url: e.external, at: now, query: func(_ context.Context, expr string, _ time.Time) (promql.Vector, error) {
+		return e.query(ctx, expr, now)
+	}}
 	for _, sample := range result {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("templates: %w", err)
 		}
 		about := template.AlertTemplateData(sample.Metric.Map(), e.o.ExternalLabels, e.o.ExternalURL, sample)
-		ok := true
 		expand := func(text string) string {
 			made, err := x.expand(ctx, r.Alert, text, about)
 			if err != nil {
 				e.stats.templatesFailed.Inc()
-				failed, ok = err, false
+				failed = err
 			}
 			return made
 		}
@@ -202,31 +157,12 @@ func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now t
 			return nil, errSameLabels
 		}
 		raised[hash] = a
-		known := r.active[hash]
-		same := known.raisedBy(sample)
 		for _, l := range r.annotations {
-			if same && !varying.MatchString(l.Value) {
-				a.annotations[l.Name] = known.annotations[l.Name]
-			} else {
-				a.annotations[l.Name] = expand(l.Value)
-			}
-		}
-		if ok {
-			a.source = &sample.Metric
+			a.annotations[l.Name] = expand(l.Value)
 		}
 	}
 	e.note(r.templates, failed)
 	return raised, nil
-}
-
-// varying matches templates that may yield another text for the same series and
-// value.
-var varying = regexp.MustCompile(`\b(query|now)\b`)
-
-// raisedBy reports whether the alert was last raised by the same series with the
-// same value.
-func (a *alert) raisedBy(s promql.Sample) bool {
-	return a != nil && a.source != nil && labels.Equal(*a.source, s.Metric) && math.Float64bits(a.value) == math.Float64bits(s.F)
 }
 
 // samples are the series of an alert in the ring. As in Prometheus, a label

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
@@ -56,18 +56,10 @@ func move(page []*dto.MetricFamily, tick int) {
 	}
 }
 
-// always returns an Options.Read of the same page.
-func always(page []*dto.MetricFamily) func(*exposition.Page) (bool, error) {
-	return func(p *exposition.Page) (bool, error) {
-		p.Families = page
-		return false, nil
-	}
-}
-
 func newBenchEngine(b *testing.B, page []*dto.MetricFamily) *engine.Engine {
 	b.Helper()
 	e, err := engine.New(engine.Options{
-		Read: always(page), Rules: engine.Builtin(),
+		Page: prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return page, nil }), Rules: engine.Builtin(),
 		Labels: map[string]string{"job": "accel-exporter", "instance": "node-1:9100"},
 	})
 	if err != nil {

@@ -61,8 +61,6 @@ type rule struct {
 
 	query string
 	skip  Skip
-	// reads are the names of the series that the expression reads.
-	reads []string
 	// labels and annotations are sorted by name.
 	labels, annotations []labels.Label
 	// active are alerts by the hash of their labels; resolved alerts stay for
@@ -139,7 +137,6 @@ func (e *Engine) Apply(s *Set) {
 		}
 		e.groups = append(e.groups, g)
 	}
-	e.readThrough()
 	for _, old := range before {
 		e.orphans = append(e.orphans, old.orphans...)
 		for _, r := range old.rules {
@@ -147,7 +144,6 @@ func (e *Engine) Apply(s *Set) {
 		}
 	}
 	e.ring.apply(ns)
-	e.feed.reset()
 	e.stats.rules(e.groups)
 }
 
@@ -197,9 +193,6 @@ func (g *group) copyState(old *group) {
 	for _, r := range g.rules {
 		if same := rest[r.key()]; len(same) > 0 {
 			r.active, r.wrote = same[0].active, same[0].wrote
-			for _, a := range r.active {
-				a.source = nil // the annotations of the rule may be others
-			}
 			rest[r.key()] = same[1:]
 		}
 	}

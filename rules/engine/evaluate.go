@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -43,7 +40,7 @@ func (e *Engine) pass(ctx context.Context, now time.Time, m mode) {
 	e.passing.Lock()
 	defer e.passing.Unlock()
 	started := time.Now()
-	unread := e.feed.read(e.o.Read)
+	page, unread := e.o.Page.Gather()
 	e.note("page", unread)
 
 	e.mu.Lock()
@@ -53,7 +50,7 @@ func (e *Engine) pass(ctx context.Context, now time.Time, m mode) {
 	}
 	e.ring.times = append(e.ring.times, t)
 	now = time.UnixMilli(t).UTC()
-	e.feed.take(e.ring, unread == nil || !e.feed.empty())
+	e.feed.take(e.ring, page, unread == nil || len(page) > 0)
 	e.last = now
 	e.evaluate(ctx, now, m)
 	if e.passes++; e.passes%trimEvery == 0 || e.ring.bytes > e.o.Limits.Bytes {
@@ -148,7 +145,7 @@ func (e *Engine) result(ctx context.Context, g *group, r *rule, now time.Time) (
 var errSameLabels = errors.New("two series of the result have the same labels after the labels of the rule are set")
 
 func (e *Engine) evaluateRecord(ctx context.Context, g *group, r *rule, now time.Time) (promql.Vector, error) {
-	vector, err := e.compute(ctx, r.Expr, now)
+	vector, err := e.query(ctx, r.query, now)
 	if err != nil {
 		return nil, err
 	}
@@ -217,17 +214,8 @@ func (e *Engine) note(what string, err error) {
 // limits logs when the memory limits leave samples out.
 func (e *Engine) limits() {
 	var err error
-	if len(e.ring.lost) > 0 {
-		err = fmt.Errorf("samples are left out for a memory limit: %d of %d series, %d of %d bytes; alerts on %s keep their state", e.ring.count, e.o.Limits.Series, e.ring.bytes, e.o.Limits.Bytes, someNames(e.ring.lost))
+	if e.ring.incomplete() {
+		err = fmt.Errorf("samples are left out for a memory limit, such as of %s: %d of %d series, %d of %d bytes; no alert resolves", e.ring.lost, e.ring.count, e.o.Limits.Series, e.ring.bytes, e.o.Limits.Bytes)
 	}
 	e.note("memory", err)
-}
-
-// someNames names up to three keys.
-func someNames(m map[string]int64) string {
-	names := slices.Sorted(maps.Keys(m))
-	if len(names) > 3 {
-		names = append(names[:3], "others")
-	}
-	return strings.Join(names, ", ")
 }

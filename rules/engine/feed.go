@@ -5,12 +5,9 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
-
-	dto "github.com/prometheus/client_model/go"
-
-	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
 // feed puts the page into the ring as a scrape with honor_labels does: target
@@ -18,14 +15,8 @@ import (
 // longer on the page end.
 type feed struct {
 	target []labels.Label
-	page   exposition.Page
-	// slots are the series of page.Values; a series that no rule reads is nil.
-	// They are found again after reset and when the series of the page change.
-	slots []*series
-	fresh bool // slots fit page.Values
 	// live are the series of the previous page, next the series of this page.
 	live, next []*series
-	up         *series
 	builder    *labels.Builder
 	duplicates prometheus.Counter
 }
@@ -34,67 +25,20 @@ func newFeed(target map[string]string, duplicates prometheus.Counter) *feed {
 	return &feed{target: sortedLabels(target), duplicates: duplicates, builder: labels.NewBuilder(labels.EmptyLabels())}
 }
 
-// reset drops the series that the page became, because the rules changed.
-func (f *feed) reset() { f.fresh, f.up = false, nil }
-
-// read replaces the page by the latest one.
-func (f *feed) read(read func(*exposition.Page) (bool, error)) error {
-	changed, err := read(&f.page)
-	if changed || len(f.page.Values) == 0 {
-		f.fresh = false
-	}
-	return err
-}
-
-// empty reports whether the page has no series.
-func (f *feed) empty() bool { return len(f.page.Values)+len(f.page.Families) == 0 }
-
 // take adds the page at the latest tick of the ring. A target that is not up
 // ends all its series.
-func (f *feed) take(r *ring, up bool) {
-	if !f.fresh {
-		f.find(r)
-	}
-	for i, s := range f.slots {
-		if s != nil && !exposition.Absent(f.page.Values[i]) {
-			f.add(r, s, f.page.Values[i])
-		}
-	}
-	for _, family := range f.page.Families {
+func (f *feed) take(r *ring, page []*dto.MetricFamily, up bool) {
+	for _, family := range page {
 		f.family(r, family)
 	}
-	if f.up == nil {
-		b := f.base()
-		b.Set(model.MetricNameLabel, "up")
-		f.up = r.get(b.Labels(), false)
-	}
-	f.add(r, f.up, map[bool]float64{true: 1}[up])
+	b := f.base()
+	b.Set(model.MetricNameLabel, "up")
+	f.add(r, r.get(b.Labels(), false), map[bool]float64{true: 1}[up])
 	for _, s := range f.live {
 		r.end(s)
 	}
 	clear(f.live)
 	f.live, f.next = f.next, f.live[:0]
-}
-
-// find finds the series of page.Values. Where the limit of series leaves one
-// out, the next evaluation tries again.
-func (f *feed) find(r *ring) {
-	f.fresh = true
-	f.slots = f.slots[:0]
-	for name, own := range f.page.Series() {
-		if _, read := r.needs.of(name); !read {
-			f.slots = append(f.slots, nil)
-			continue
-		}
-		b := f.base()
-		for _, l := range own {
-			b.Set(l.Name, l.Value)
-		}
-		b.Set(model.MetricNameLabel, name)
-		s := r.get(b.Labels(), false)
-		f.fresh = f.fresh && s != nil
-		f.slots = append(f.slots, s)
-	}
 }
 
 func (f *feed) add(r *ring, s *series, v float64) {
@@ -121,8 +65,7 @@ func (f *feed) base() *labels.Builder {
 	return f.builder
 }
 
-// family adds the samples of a family beside page.Values. These are few, so
-// their series are found at each evaluation.
+// family adds the samples of a family that some rule reads.
 func (f *feed) family(r *ring, family *dto.MetricFamily) {
 	if !slices.ContainsFunc(suffixes(family.GetType()), func(suffix string) bool {
 		_, read := r.needs.of(family.GetName() + suffix)

@@ -1,71 +1,38 @@
 package engine_test
 
 import (
-	"fmt"
-	"io"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
-// TestFeed compares an engine that reads the page of an Exporter with an engine
-// that reads the text of its scrapes, while devices appear, disappear and
-// return.
-func TestFeed(t *testing.T) {
-	snap := &collector.Snapshot{}
-	registry := prometheus.NewRegistry()
-	scrapes := prometheus.NewCounter(prometheus.CounterOpts{Name: "scrapes_total", Help: "Scrapes."})
-	registry.MustRegister(scrapes)
-	page := exposition.New(func() *collector.Snapshot { return snap }, registry, exposition.Options{})
-
-	text := group(`
-- {record: temp, expr: accel_temperature_celsius}
-- {record: spent, expr: 'increase(accel_energy_joules_total[2m])'}
-- {record: scraped, expr: 'increase(scrapes_total[2m])'}
-- {record: gone, expr: 'absent(accel_temperature_celsius{device="b"})'}
-- {alert: Hot, expr: 'accel_temperature_celsius > 80', for: 1m}
-`)
-	scraped := newWorld(t, text)
-	read := newWorld(t, text, func(o *engine.Options) { o.Read = page.Read })
-	device := func(id string, value float64) collector.Device {
-		return collector.Device{ID: id, Readings: []collector.Reading{
-			{Metric: collector.TemperatureCelsius, Labels: []string{"gpu"}, Value: value},
-			{Metric: collector.EnergyJoules, Value: 10 * value},
-		}}
-	}
-	for i, devices := range [][]string{{"a", "b"}, {"a", "b"}, {"a"}, {"a"}, nil, {"b"}, {"a", "b"}, {"a", "b"}, {"b", "c"}} {
-		snap = &collector.Snapshot{Seq: uint64(i)}
-		for n, id := range devices {
-			snap.Devices = append(snap.Devices, device(id, float64(75+i+n)))
+// TestHiddenSeries: rules see a series that the page hides while it is 0, also when its
+// samples have been forgotten.
+func TestHiddenSeries(t *testing.T) {
+	var now *collector.Snapshot
+	page := exposition.New(func() *collector.Snapshot { return now }, nil, exposition.Options{})
+	page.Apply(exposition.Settings{Standard: true})
+	w := newWorld(t, group("- {alert: Xid, expr: accel_gpu_xid_errors_total > 0}"), func(o *engine.Options) { o.Page = page })
+	at := time.Duration(0)
+	for _, xids := range []float64{0, 1, 0, 2} {
+		d := collector.Device{ID: "GPU-a"}
+		d.Set(collector.XidErrors, xids, "79")
+		now = &collector.Snapshot{Devices: []collector.Device{d}}
+		for range 20 {
+			w.at(at)
+			at += time.Minute
 		}
-		scrapes.Inc()
-		w := httptest.NewRecorder()
-		page.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-		body, err := io.ReadAll(w.Body)
-		if err != nil {
-			t.Fatal(err)
+		var want []string
+		if xids > 0 {
+			want = []string{"firing Xid device=GPU-a xid=79"}
 		}
-		scraped.set(string(body))
-		at := time.Duration(i) * 30 * time.Second
-		if i >= 6 { // all samples have been dropped
-			at += time.Hour
+		if diff := cmp.Diff(want, w.alerts()); diff != "" {
+			t.Errorf("with %v Xids (-want +got):\n%s", xids, diff)
 		}
-		scraped.at(at)
-		read.at(at)
-		for _, query := range []string{"accel_temperature_celsius", "temp", "spent", "scraped", "gone", "ALERTS", "ALERTS_FOR_STATE"} {
-			if diff := cmp.Diff(scraped.query(query), read.query(query)); diff != "" {
-				t.Errorf("step %d: %s (-scraped +read):\n%s", i, query, diff)
-			}
-		}
-	}
-	if len(read.query("temp")) != 2 || fmt.Sprint(read.alerts()) == "[]" {
-		t.Errorf("nothing was evaluated: %v, %v", read.query("temp"), read.alerts())
 	}
 }

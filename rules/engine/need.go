@@ -15,19 +15,18 @@ import (
 // default of Prometheus.
 const lookback = 5 * time.Minute
 
-// needs is how far back rules read the series of a metric, by its name: 0 is the
-// latest sample only. A selector without a name, which is under "", may read any
-// series.
+// needs is how far back rules read the series of a metric, by its name. A selector
+// without a name, which is under "", may read any series.
 type needs map[string]time.Duration
 
 func (ns needs) add(name string, reach time.Duration) { ns[name] = max(ns[name], reach) }
 
-// of returns how far back series of that name are read, and whether they are read
-// at all.
+// of returns how far back samples of series of that name are kept, at least the lookback
+// of an instant selector, and whether the series are read at all.
 func (ns needs) of(name string) (reach time.Duration, read bool) {
 	reach, read = ns[name]
 	anyReach, anyRead := ns[""]
-	return max(reach, anyReach), read || anyRead
+	return max(reach, anyReach, lookback), read || anyRead
 }
 
 // nameOf returns the metric name that the matchers require, or "".

@@ -7,18 +7,16 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
-
-	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
-// Options configure an Engine. Read is required; the zero value of any other
+// Options configure an Engine. Page is required; the zero value of any other
 // field stands for its default.
 type Options struct {
-	// Read replaces the page by the latest one and reports whether its Series
-	// changed, as exposition.Exporter.Read does. It is called once per
-	// evaluation and must not wait for a device.
-	Read func(*exposition.Page) (changed bool, err error)
+	// Page has the latest values. It is gathered once per evaluation and must not
+	// wait for a device.
+	Page prometheus.Gatherer
 	// Rules are the initial rules; nil means no rules.
 	Rules *Set
 	// Labels are the labels of the scrape target: job, instance and others. A
@@ -98,8 +96,8 @@ func (o Options) withDefaults() (Options, error) {
 	o.Interval = cmp.Or(o.Interval, 15*time.Second)
 	o.Resend = cmp.Or(o.Resend, time.Minute)
 	o.Limits = o.Limits.withDefaults()
-	if o.Read == nil {
-		errs = append(errs, errors.New("option Read is missing"))
+	if o.Page == nil {
+		errs = append(errs, errors.New("option Page is missing"))
 	}
 	if o.Interval < time.Second || o.Interval > time.Hour {
 		errs = append(errs, fmt.Errorf("option Interval is %v; accepted is 1s to 1h", o.Interval))

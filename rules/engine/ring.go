@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
@@ -28,16 +27,17 @@ type ring struct {
 	count  int
 	bytes  int
 
-	// lost is, by metric name, until when samples that rules may read are
-	// missing because of a limit, in ms since the epoch.
-	lost map[string]int64
-	hits *prometheus.CounterVec // of each limit
+	// lost is a metric with samples that a limit left out, and lostUntil until when
+	// rules may miss them, in ms since the epoch.
+	lost      string
+	lostUntil int64
+	hits      *prometheus.CounterVec // of each limit
 }
 
 // series is one series of the ring.
 type series struct {
 	labels labels.Labels
-	// reach is how far back it is read, in ms; 0 is the latest sample only.
+	// reach is how far back it is read, in ms.
 	reach int64
 	// recorded is a series that a rule wrote; it is kept even if no rule
 	// reads it.
@@ -55,7 +55,7 @@ type run struct {
 const runBytes = 16
 
 func newRing(l Limits, hits *prometheus.CounterVec) *ring {
-	return &ring{limits: l, hits: hits, needs: needs{}, byName: map[string][]*series{}, byHash: map[uint64][]*series{}, lost: map[string]int64{}}
+	return &ring{limits: l, hits: hits, needs: needs{}, byName: map[string][]*series{}, byHash: map[uint64][]*series{}}
 }
 
 // now returns the latest tick. There must be one.
@@ -86,7 +86,7 @@ func (r *ring) get(l labels.Labels, recorded bool) *series {
 	}
 	if r.count >= r.limits.Series {
 		r.hits.WithLabelValues("series").Inc()
-		r.lose(name, max(reach, lookback))
+		r.lose(name, reach.Milliseconds())
 		return nil
 	}
 	s := &series{labels: l, reach: reach.Milliseconds(), recorded: recorded}
@@ -96,11 +96,17 @@ func (r *ring) get(l labels.Labels, recorded bool) *series {
 	return s
 }
 
-// lose records that the samples of a name are incomplete for reach.
-func (r *ring) lose(name string, reach time.Duration) {
+// lose records that the samples of a metric are incomplete for reach, in ms.
+func (r *ring) lose(name string, reach int64) {
 	if n := len(r.times); n > 0 {
-		r.lost[name] = max(r.lost[name], r.times[n-1]+reach.Milliseconds())
+		r.lost, r.lostUntil = name, max(r.lostUntil, r.times[n-1]+reach)
 	}
+}
+
+// incomplete reports whether a limit left out samples that a rule may read now.
+func (r *ring) incomplete() bool {
+	n := len(r.times)
+	return n > 0 && r.lostUntil >= r.times[n-1]
 }
 
 // has reports whether the series has a sample at the latest tick.
@@ -118,9 +124,6 @@ func (r *ring) append(s *series, v float64) bool {
 		switch {
 		case last.to == now:
 			return same
-		case s.reach == 0:
-			*last = run{now, now, v}
-			return true
 		case same && last.to+1 == now:
 			last.to = now
 			return true
@@ -160,11 +163,6 @@ func (r *ring) trim() {
 		oldest = min(oldest, s.runs[0].from)
 		return true
 	})
-	for name, until := range r.lost {
-		if until < t {
-			delete(r.lost, name)
-		}
-	}
 	// Unused ticks are dropped in bulk, so that copying is rare.
 	if gone := int(oldest - r.first); gone > 64 && gone > len(r.times)/8 {
 		r.times = append([]int64(nil), r.times[gone:]...)
@@ -175,11 +173,7 @@ func (r *ring) trim() {
 
 // trimSeries drops the runs that are too old and reports whether any are left.
 func (r *ring) trimSeries(s *series, t int64) bool {
-	if s.reach == 0 && len(s.runs) == 1 && isStale(s.runs[0].value) && !r.has(s) {
-		return false
-	}
-	// An instant selector may find the samples of the lookback.
-	from := r.since(t - max(s.reach, lookback.Milliseconds()))
+	from := r.since(t - s.reach)
 	n := sort.Search(len(s.runs), func(i int) bool { return s.runs[i].to >= from })
 	if n == len(s.runs) {
 		return false
@@ -222,11 +216,7 @@ func (r *ring) apply(ns needs) {
 		if !read && !s.recorded {
 			return false
 		}
-		if s.reach = reach.Milliseconds(); s.reach == 0 && len(s.runs) > 1 {
-			s.runs = append(s.runs[:0], s.runs[len(s.runs)-1])
-			s.runs[0].from = s.runs[0].to
-			r.resize(s, 1)
-		}
+		s.reach = reach.Milliseconds()
 		return true
 	})
 }
@@ -265,6 +255,6 @@ func (r *ring) fit() {
 		s.runs = s.runs[:copy(s.runs, s.runs[len(s.runs)/2:])]
 		r.resize(s, len(s.runs))
 		r.hits.WithLabelValues("bytes").Inc()
-		r.lose(s.labels.Get(model.MetricNameLabel), time.Duration(s.reach)*time.Millisecond)
+		r.lose(s.labels.Get(model.MetricNameLabel), s.reach)
 	}
 }

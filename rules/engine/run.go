@@ -7,16 +7,12 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// Limits of evaluations that events trigger. Each owes a pause: minGap, or
-// longer for a long evaluation, up to maxGap, because a busy machine evaluates
-// slowly and has faults too. NVML, the kernel log and the failing device each
-// report one fault, so pauses up to credit may be outstanding: only a storm
-// waits.
+// Limits of evaluations that events trigger. Each owes a pause. NVML, the kernel log and
+// the failing device each report one fault, so pauses up to credit may be outstanding:
+// only a storm waits.
 const (
-	minGap   = time.Second
-	maxGap   = 2 * time.Second
-	gapShare = 20 // the pause in lengths of the evaluation
-	credit   = 3 * minGap
+	gap    = time.Second
+	credit = 3 * gap
 )
 
 // pace is when an event may trigger an evaluation.
@@ -26,11 +22,11 @@ type pace struct{ paid time.Time } // the end of all pauses
 func (p *pace) ready() time.Time { return p.paid.Add(-credit) }
 
 // spend adds the pause for an evaluation that started at now.
-func (p *pace) spend(now time.Time, took time.Duration) {
+func (p *pace) spend(now time.Time) {
 	if now.After(p.paid) {
 		p.paid = now
 	}
-	p.paid = p.paid.Add(min(max(minGap, gapShare*took), maxGap))
+	p.paid = p.paid.Add(gap)
 }
 
 // Run evaluates at once, at each interval and after Trigger, until ctx is done.
@@ -64,7 +60,7 @@ func (e *Engine) Run(ctx context.Context) {
 		case asked && !now.Before(events.ready()):
 			asked = false
 			e.pass(ctx, now, triggered)
-			events.spend(now, e.o.Now().Sub(now))
+			events.spend(now)
 		case !now.Before(page) || !now.Before(e.nextGroup(page)):
 			e.pass(ctx, now, due)
 		}
@@ -122,9 +118,7 @@ func (e *Engine) shift(by time.Duration) {
 	for i := range e.ring.times {
 		e.ring.times[i] += by.Milliseconds()
 	}
-	for name := range e.ring.lost {
-		e.ring.lost[name] += by.Milliseconds()
-	}
+	e.ring.lostUntil += by.Milliseconds()
 	for _, g := range e.groups {
 		move(&g.next)
 		move(&g.last)

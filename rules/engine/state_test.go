@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
 
-	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
@@ -108,10 +107,7 @@ groups:
 func TestOwnPage(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	w := newWorld(t, group("- alert: Failing\n  expr: accel_rules_evaluation_failures_total > 0\n- record: broken\n  expr: up * on () {__name__=~\"up|accel_rules_series\"}"), func(o *engine.Options) {
-		o.Read = func(p *exposition.Page) (changed bool, err error) {
-			p.Families, err = r.Gather()
-			return false, err
-		}
+		o.Page = r
 	})
 	r.MustRegister(w.Engine)
 	w.at(0)
@@ -143,11 +139,11 @@ func gathered(t *testing.T, g prometheus.Gatherer) string {
 
 // TestOptions: the error names every invalid option.
 func TestOptions(t *testing.T) {
-	_, err := engine.New(engine.Options{Read: new(world).read, Interval: time.Millisecond, Labels: map[string]string{"a-b": "c"}})
+	_, err := engine.New(engine.Options{Page: new(world), Interval: time.Millisecond, Labels: map[string]string{"a-b": "c"}})
 	if err == nil || !strings.Contains(err.Error(), "option Interval is 1ms; accepted is 1s to 1h") || !strings.Contains(err.Error(), `"a-b"`) {
 		t.Errorf("%v", err)
 	}
 	if _, err := engine.New(engine.Options{}); err == nil {
-		t.Error("options without Read are accepted")
+		t.Error("options without Page are accepted")
 	}
 }

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -20,16 +19,12 @@ func TestTemplates(t *testing.T) {
 		`{{ range query (print "reason" "+") }}x{{ end }}`:                           "<error expanding template: ",
 		`{{ query "reason" | first | label 1 }}`:                                     "<error expanding template: ",
 		`{{ template "deep" . }}{{ define "deep" }}{{ template "deep" . }}{{ end }}`: "<error expanding template: ",
-		`{{ range $i, $e := query "many" }}{{ query "temp" }}{{ end }}`:              "<error expanding template: ",
 	} {
 		set := parse(t, group("- alert: Hot\n  expr: temp > 90\n  annotations:\n    note: >-\n      "+text))
 		w := newWorld(t, "groups: []", func(o *engine.Options) {
 			o.Rules, o.ExternalLabels, o.ExternalURL = set, map[string]string{"cluster": "c1"}, "http://n1"
 		})
 		lines := []string{`temp{device="a"} 1200`, `reason{device="a",reason="hot"} 1`, `reason{device="a",reason="cold"} 2`, `reason{device="b",reason="wet"} 3`}
-		for i := range 200 {
-			lines = append(lines, `many{n="`+strings.Repeat("x", i)+`"} 1`)
-		}
 		w.set(lines...)
 		w.at(time.Minute)
 		alerts := w.Alerts()
@@ -63,47 +58,6 @@ func TestEmptyLabel(t *testing.T) {
 	}
 	if got := w.query(`count(ALERTS{pod="{{ $labels.pod }}"})`); len(got) != 1 {
 		t.Errorf("ALERTS is %q", w.query("ALERTS"))
-	}
-}
-
-// TestAnnotationsFollow: the annotations of an alert that fires follow its value, its
-// series, other series, the time and the rule.
-func TestAnnotationsFollow(t *testing.T) {
-	text := group(`
-- alert: Hot
-  expr: temp > 90
-  labels: {zone: all}
-  annotations:
-    value: '{{ $value }}'
-    zone: '{{ $labels.zone }}'
-    wet: '{{ query "wet" | first | value }}'
-    time: '{{ now | printf "%.0f" }}'
-`)
-	w := newWorld(t, text)
-	for i, c := range []struct{ page, want string }{
-		{"temp{zone=\"a\"} 91\nwet 1", "91 a 1"},
-		{"temp{zone=\"a\"} 91\nwet 1", "91 a 1"},
-		{"temp{zone=\"a\"} 91\nwet 2", "91 a 2"},
-		{"temp{zone=\"a\"} 95\nwet 2", "95 a 2"},
-		{"temp{zone=\"b\"} 95\nwet 2", "95 b 2"},
-		{"temp{zone=\"a\"} 95\nwet 2", "95 a 2"},
-		{"temp{zone=\"b\"} NaN\ntemp{zone=\"c\"} 92\nwet 2", "92 c 2"},
-		{"temp{zone=\"c\"} 92\nwet 2", "C 2"},
-		{"temp{zone=\"c\"} 92\nwet 2", "C 2"},
-	} {
-		if i == 7 {
-			w.Apply(parse(t, strings.NewReplacer("{{ $value }}", "C", "{{ $labels.zone }}", "").Replace(text)))
-		}
-		w.set(c.page)
-		w.at(time.Duration(i) * time.Minute)
-		alerts := w.Alerts()
-		if len(alerts) != 1 || alerts[0].State != engine.Firing {
-			t.Fatalf("step %d: %v", i, alerts)
-		}
-		got := alerts[0].Annotations
-		if text := strings.Join(strings.Fields(got["value"]+" "+got["zone"]+" "+got["wet"]), " "); text != c.want || got["time"] != fmt.Sprint(w.now.Unix()) {
-			t.Errorf("step %d: got %q, want %q; time %s, want %d", i, text, c.want, got["time"], w.now.Unix())
-		}
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"go.uber.org/goleak"
 
-	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
@@ -39,7 +39,7 @@ func newWorld(t testing.TB, text string, change ...func(*engine.Options)) *world
 	w := &world{t: t, start: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)}
 	w.now = w.start
 	o := engine.Options{
-		Read: w.read, Rules: parse(t, text),
+		Page: w, Rules: parse(t, text),
 		Labels: map[string]string{"job": "accel-exporter", "instance": "n1"},
 		Notify: func(alerts []engine.Alert) {
 			w.mu.Lock()
@@ -72,8 +72,8 @@ func group(text string) string {
 	return "groups:\n- name: g\n  rules:\n" + strings.ReplaceAll("  "+strings.TrimSpace(text), "\n", "\n  ") + "\n"
 }
 
-// read is Options.Read.
-func (w *world) read(page *exposition.Page) (bool, error) {
+// Gather implements prometheus.Gatherer.
+func (w *world) Gather() ([]*dto.MetricFamily, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := expfmt.NewTextParser(model.LegacyValidation)
@@ -81,8 +81,7 @@ func (w *world) read(page *exposition.Page) (bool, error) {
 	if err != nil {
 		w.t.Errorf("invalid page: %v", err)
 	}
-	page.Families = slices.Collect(maps.Values(families))
-	return false, w.err
+	return slices.Collect(maps.Values(families)), w.err
 }
 
 // set replaces the page. Each line is a series.

@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	upstream "github.com/prometheus/prometheus/rules"
 
-	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
@@ -62,7 +61,7 @@ func newPair(t testing.TB, o options) *pair {
 	}
 	var err error
 	p.ours, err = engine.New(engine.Options{
-		Read: p.read, Rules: p.parse(o.rules), Labels: o.target, ExternalLabels: o.external, ExternalURL: o.externalURL,
+		Page: p, Rules: p.parse(o.rules), Labels: o.target, ExternalLabels: o.external, ExternalURL: o.externalURL,
 		Interval: o.interval, Resend: o.resend,
 		Notify: func(alerts []engine.Alert) {
 			for _, a := range alerts {
@@ -92,11 +91,8 @@ func (p *pair) parse(text string) *engine.Set {
 	return set
 }
 
-// read is engine.Options.Read.
-func (p *pair) read(page *exposition.Page) (bool, error) {
-	page.Families = p.page
-	return false, p.err
-}
+// Gather implements prometheus.Gatherer.
+func (p *pair) Gather() ([]*dto.MetricFamily, error) { return p.page, p.err }
 
 var errDown = errors.New("the page cannot be made")
 

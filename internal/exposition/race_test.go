@@ -1,5 +1,0 @@
-//go:build race
-
-package exposition_test
-
-const raceEnabled = true
