@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/go-openapi/runtime"
 )
 
 // maxAnswer bounds the part of a response that is read, in bytes.
@@ -51,19 +52,16 @@ type answer struct {
 
 func (a *answer) failed() bool { return a.err != nil }
 
-// readAnswer classifies the response of a server.
-func readAnswer(resp runtime.ClientResponse, now time.Time) answer {
-	code := resp.Code()
+// readAnswer classifies the response of a server. An error shows the body only where an
+// Alertmanager wrote it: another server could repeat the credentials.
+func readAnswer(resp *http.Response, now time.Time) answer {
+	code := resp.StatusCode
 	// The body is for the message only, so a part of it will do.
-	body, _ := io.ReadAll(io.LimitReader(resp.Body(), maxAnswer))
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if code/100 == 2 {
 		return answer{}
 	}
-	text, isAPI := message(body)
-	a := answer{err: fmt.Errorf("status %d: %s", code, text)}
-	if text == "" {
-		a.err = fmt.Errorf("status %d", code)
-	}
+	a := answer{err: fmt.Errorf("status %d", code), after: retryAfter(resp.Header.Get("Retry-After"), now)}
 	switch {
 	case code/100 == 3:
 		a.reason, a.slow = redirected, true
@@ -77,7 +75,11 @@ func readAnswer(resp runtime.ClientResponse, now time.Time) answer {
 	case code == http.StatusBadRequest, code == http.StatusUnprocessableEntity:
 		// A server that is not an Alertmanager, or expects TLS, answers with the
 		// same status. No alert is dropped for that.
+		text, isAPI := message(body)
 		a.reason, a.content, a.slow = clientError, isAPI, !isAPI
+		if isAPI {
+			a.err = fmt.Errorf("status %d: %s", code, clip(text))
+		}
 	case code == http.StatusRequestTimeout, code == http.StatusTooEarly:
 		a.reason = clientError
 	case code/100 == 4:
@@ -85,7 +87,6 @@ func readAnswer(resp runtime.ClientResponse, now time.Time) answer {
 	default:
 		a.reason = serverError
 	}
-	a.after = retryAfter(resp.GetHeader("Retry-After"), now)
 	return a
 }
 
@@ -103,10 +104,7 @@ func message(body []byte) (text string, isAPI bool) {
 		return *object.Message, true
 	}
 	// A truncated body is not valid JSON.
-	if len(body) == maxAnswer && (body[0] == '"' || strings.HasPrefix(string(body), `{"code":`)) {
-		return string(body), true
-	}
-	return string(body), false
+	return string(body), len(body) == maxAnswer && (body[0] == '"' || strings.HasPrefix(string(body), `{"code":`))
 }
 
 // retryAfter reads the header of that name: seconds, or a date.
@@ -122,14 +120,24 @@ func retryAfter(header string, now time.Time) time.Duration {
 
 // noAnswer classifies an error without a response.
 func noAnswer(err error) answer {
-	a := answer{err: err, reason: network}
-	if file, ok := errors.AsType[*fileError](err); ok {
-		a.reason, a.slow, a.err = credentials, true, file
-	} else if timeout, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](err); errors.Is(err, os.ErrDeadlineExceeded) || ok && timeout.Timeout() {
+	a := answer{err: errors.New(clip(err.Error())), reason: network}
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		a.reason, a.slow = credentials, true
+	} else if timeout, ok := errors.AsType[net.Error](err); errors.Is(err, os.ErrDeadlineExceeded) || ok && timeout.Timeout() {
 		a.reason = timedOut
 	}
 	return a
+}
+
+// beforeAt matches what may be a password: an error may show a proxy's address
+// with one.
+var beforeAt = regexp.MustCompile(`[^\s"/]+@`)
+
+// clip makes one line of at most 200 characters of a foreign text, without passwords.
+func clip(text string) string {
+	text = beforeAt.ReplaceAllString(strings.Join(strings.Fields(text), " "), "[redacted]@")
+	if r := []rune(text); len(r) > 200 {
+		text = string(r[:200]) + "…"
+	}
+	return text
 }

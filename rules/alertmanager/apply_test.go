@@ -84,9 +84,7 @@ func TestApplyWholeOrNot(t *testing.T) {
 			"broken key": {func(s *alertmanager.Settings) {
 				s.Endpoints[1].HTTP.TLS.CertFile, s.Endpoints[1].HTTP.TLS.KeyFile = broken, broken
 			}, "broken"},
-			"directory": {func(s *alertmanager.Settings) { s.Endpoints[1].HTTP.TLS.CAFile = dir }, "not a regular file"},
-			"address":   {func(s *alertmanager.Settings) { s.Endpoints[1].URL = "http://user:hunter2@other" }, "a user or a password"},
-			"queue":     {func(s *alertmanager.Settings) { s.QueueSize = 0 }, "found 0"},
+			"address": {func(s *alertmanager.Settings) { s.Endpoints[1].URL = "http://user:hunter2@other" }, "a user or a password"},
 			"regex": {func(s *alertmanager.Settings) {
 				s.Relabel = []alertmanager.Relabel{{Regex: alertmanager.Text{Value: "(", Set: true}}}
 			}, `the regex "("`},

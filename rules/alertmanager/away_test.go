@@ -183,13 +183,13 @@ func TestOverflow(t *testing.T) {
 		s.QueueSize = 4
 		n := create(t, alertmanager.Options{Settings: s, Dial: m.dial})
 		n.Send(firing("f1"), resolved("r1"), firing("f2"), resolved("r2"))
-		n.Send(firing("f1"), firing("f3")) // drops r1; f1 keeps its age
+		n.Send(firing("f1"), firing("f3")) // drops r1; f1 is new again
 		n.Send(firing("f4"))               // drops r2
 		n.Send(resolved("r3"))             // is dropped itself
-		n.Send(firing("f5"))               // drops f1
+		n.Send(firing("f5"))               // drops f2
 		n.run()
 		synctest.Wait()
-		if got := m.knows(); got != "f2 f3 f4 f5/" {
+		if got := m.knows(); got != "f1 f3 f4 f5/" {
 			t.Errorf("%q", got)
 		}
 		if got := n.metrics(); got["alerts_dropped_total queue_full"] != 4 || got["queue_capacity"] != 4 {

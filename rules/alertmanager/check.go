@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 	"unicode/utf8"
 
 	"github.com/prometheus/common/model"
@@ -35,35 +34,12 @@ func (s *Settings) Check() error {
 			return strict.At(fmt.Errorf("found %d; accepted are up to %d", l.n, l.max), l.key)
 		}
 	}
-	for _, n := range []struct {
-		key         string
-		n, from, to int
-	}{
-		{"queue_size", s.QueueSize, 1, 100_000},
-		{"batch_size", s.BatchSize, 1, 1000},
-		{"max_body_bytes", s.MaxBody, 4096, 64 << 20},
-	} {
-		if n.n < n.from || n.n > n.to {
-			return strict.At(fmt.Errorf("found %d; accepted is from %d to %d", n.n, n.from, n.to), n.key)
-		}
-	}
-	if err := s.HTTP.Check(); err != nil {
-		return strict.At(err, "http")
-	}
-	return errors.Join(s.checkEndpoints(), s.checkLabels(), s.checkRelabel())
-}
-
-func (s *Settings) checkEndpoints() error {
 	for i := range s.Endpoints {
-		e := &s.Endpoints[i]
-		if err := e.Check(); err != nil {
-			return strict.At(err, "endpoints", i)
-		}
-		if slices.ContainsFunc(s.Endpoints[:i], func(o Endpoint) bool { return sameURL(o.URL, e.URL) }) {
+		if slices.ContainsFunc(s.Endpoints[:i], func(o Endpoint) bool { return sameURL(o.URL, s.Endpoints[i].URL) }) {
 			return strict.At(errors.New("found the same address a second time; accepted is once"), "endpoints", i, "url")
 		}
 	}
-	return nil
+	return s.checkLabels()
 }
 
 func (s *Settings) checkLabels() error {
@@ -78,22 +54,10 @@ func (s *Settings) checkLabels() error {
 	return nil
 }
 
-func (s *Settings) checkRelabel() error {
-	for i := range s.Relabel {
-		if err := s.Relabel[i].Check(); err != nil {
-			return strict.At(err, "alert_relabel_configs", i)
-		}
-	}
-	return nil
-}
-
 // Check implements strict.Checker.
 func (e *Endpoint) Check() error {
 	if err := CheckURL(e.URL); err != nil {
 		return strict.At(err, "url")
-	}
-	if err := e.HTTP.Check(); err != nil {
-		return strict.At(err, "http")
 	}
 	return nil
 }
@@ -102,8 +66,6 @@ func (e *Endpoint) Check() error {
 func (h *HTTP) Check() error {
 	basic := h.BasicAuth != (BasicAuth{})
 	switch {
-	case h.Timeout != 0 && (h.Timeout < 100*time.Millisecond || h.Timeout > 5*time.Minute):
-		return strict.At(fmt.Errorf("found %s; accepted is from 100ms to 5m", h.Timeout), "timeout")
 	case basic && h.CredentialsFile != "":
 		return errors.New("found basic_auth and credentials_file; accepted is one of them")
 	case basic && (h.BasicAuth.Username == "" || h.BasicAuth.PasswordFile == ""):

@@ -8,10 +8,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "DEBUG", "SWAGGER_DEBUG"} {
-		if os.Getenv(inDebug) == "" {
-			os.Unsetenv(name)
-		}
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"} {
+		os.Unsetenv(name)
 	}
 	goleak.VerifyTestMain(m)
 }

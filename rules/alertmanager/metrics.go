@@ -114,7 +114,7 @@ func (s *sender) collect(ch chan<- prometheus.Metric) {
 		counter(descFailures, s.stats.failed[why], string(why))
 	}
 	ch <- prometheus.MustNewConstHistogram(descDuration, s.stats.requests, s.stats.seconds, maps.Clone(s.stats.buckets), s.label)
-	gauge(descQueue, float64(s.queue.len()))
+	gauge(descQueue, float64(len(s.queue)))
 	gauge(descCapacity, float64(s.limits.queue))
 	if !s.stats.success.IsZero() {
 		gauge(descSuccess, float64(s.stats.success.UnixMilli())/1000)

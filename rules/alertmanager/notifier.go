@@ -34,6 +34,7 @@ type Notifier struct {
 
 	plan           atomic.Pointer[plan]
 	relabelDropped atomic.Uint64
+	sent           atomic.Uint64 // the last item
 
 	mu      sync.Mutex      // guards the following fields and changes of plan
 	soft    context.Context // Run's; nil before it
@@ -76,9 +77,6 @@ func (n *Notifier) Apply(s Settings) error {
 // Prepare checks settings, reads the certificates that they name, and returns
 // the function that puts them into force.
 func (n *Notifier) Prepare(s Settings) (apply func(), err error) {
-	if err := s.Check(); err != nil {
-		return nil, err
-	}
 	r, err := newRelabelling(&s)
 	if err != nil {
 		return nil, err
@@ -113,7 +111,7 @@ func (n *Notifier) install(r *relabelling, labels []string, clients []*client, l
 		if s == nil {
 			s = newSender(label, n.log)
 		}
-		if clients[i].plain() {
+		if clients[i].plain {
 			s.log.Warn("Credentials are sent unencrypted: the address begins with http://")
 		}
 		s.configure(clients[i], l)
@@ -158,7 +156,7 @@ func (n *Notifier) Send(alerts ...Alert) {
 			continue
 		}
 		if len(p.senders) > 0 {
-			items = append(items, newItem(&alerts[i], ls, now))
+			items = append(items, newItem(&alerts[i], ls, n.sent.Add(1), now))
 		}
 	}
 	for _, s := range p.senders {

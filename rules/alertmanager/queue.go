@@ -1,136 +1,13 @@
 package alertmanager
 
 import (
-	"container/list"
+	"bytes"
 	"encoding/json"
-	"maps"
+	"slices"
 	"time"
 
-	"github.com/go-openapi/strfmt"
-	"github.com/prometheus/alertmanager/api/v2/models"
 	"github.com/prometheus/prometheus/model/labels"
 )
-
-// queue contains the latest state of each undelivered alert of an endpoint, at
-// most capacity of them.
-type queue struct {
-	capacity int
-	byKey    map[string]*list.Element
-	// firing and resolved are lists of *entry, oldest first.
-	firing, resolved list.List
-	next             uint64
-}
-
-type entry struct {
-	item *item
-	seq  uint64 // increases with each entry
-}
-
-func newQueue(capacity int) *queue {
-	return &queue{capacity: capacity, byKey: map[string]*list.Element{}}
-}
-
-func (q *queue) len() int { return len(q.byKey) }
-
-func (q *queue) full() bool { return q.len() >= q.capacity }
-
-func (q *queue) list(it *item) *list.List {
-	if it.resolved {
-		return &q.resolved
-	}
-	return &q.firing
-}
-
-// put adds the newest state of an alert and replaces an older one. It returns
-// the number of alerts dropped for it.
-func (q *queue) put(it *item) int {
-	if el, ok := q.byKey[it.key]; ok {
-		e := el.Value.(*entry)
-		if e.item.resolved == it.resolved {
-			e.item = it // it keeps its place
-			return 0
-		}
-		q.list(e.item).Remove(el)
-	}
-	q.next++
-	q.byKey[it.key] = q.list(it).PushBack(&entry{item: it, seq: q.next})
-	return q.shrink()
-}
-
-// shrink drops alerts beyond the capacity: the oldest resolved ones, which
-// Alertmanager resolves by itself, then the oldest.
-func (q *queue) shrink() int {
-	n := 0
-	for ; q.len() > q.capacity; n++ {
-		el := q.resolved.Front()
-		if el == nil {
-			el = q.firing.Front()
-		}
-		q.remove(el)
-	}
-	return n
-}
-
-func (q *queue) remove(el *list.Element) {
-	it := el.Value.(*entry).item
-	delete(q.byKey, it.key)
-	q.list(it).Remove(el)
-}
-
-// done removes items, except items with a newer state.
-func (q *queue) done(items ...*item) {
-	for _, it := range items {
-		if el, ok := q.byKey[it.key]; ok && el.Value.(*entry).item == it {
-			q.remove(el)
-		}
-	}
-}
-
-// bounds are the limits of a batch.
-type bounds struct {
-	count int // alerts
-	size  int // bytes; a larger first alert is sent anyway
-	// alone reports alerts that are sent in a separate batch.
-	alone func(*item) bool
-}
-
-// batch returns the oldest items. It removes expired items on the way and
-// returns their number.
-func (q *queue) batch(b bounds, now time.Time) (items []*item, expired int) {
-	firing, resolved := q.firing.Front(), q.resolved.Front()
-	for len(items) < b.count && (firing != nil || resolved != nil) {
-		next := &firing
-		if firing == nil || resolved != nil && resolved.Value.(*entry).seq < firing.Value.(*entry).seq {
-			next = &resolved
-		}
-		el := *next
-		it := el.Value.(*entry).item
-		*next = el.Next()
-		if it.expired(now) {
-			q.remove(el)
-			expired++
-			continue
-		}
-		b.size -= it.size + 1 // with a comma
-		switch alone := b.alone(it); {
-		case len(items) == 0 && alone:
-			return []*item{it}, expired
-		case len(items) > 0 && (alone || b.size < 0):
-			return items, expired
-		}
-		items = append(items, it)
-	}
-	return items, expired
-}
-
-// clear removes all items and returns their number.
-func (q *queue) clear() int {
-	n := q.len()
-	clear(q.byKey)
-	q.firing.Init()
-	q.resolved.Init()
-	return n
-}
 
 // Alert is one notification of an alert. Its labels, after external labels and
 // relabelling, identify it.
@@ -145,53 +22,127 @@ type Alert struct {
 	GeneratorURL string
 }
 
+// posted is an alert in the form of Alertmanager's API.
+type posted struct {
+	Labels       map[string]string `json:"labels"`
+	Annotations  map[string]string `json:"annotations"`
+	StartsAt     time.Time         `json:"startsAt,omitzero"`
+	EndsAt       time.Time         `json:"endsAt,omitzero"`
+	GeneratorURL string            `json:"generatorURL,omitempty"`
+}
+
 // item is a queued alert. It is immutable, because all endpoints share it.
 type item struct {
 	key      string // identity
 	name     string // for logs
-	alert    *models.PostableAlert
+	seq      uint64 // increases with each notification
+	alert    posted
 	resolved bool
-	size     int       // bytes, as JSON
+	json     []byte
 	made     time.Time // by the clock that the alert's times are of
 }
 
 // newItem returns the alert with the labels ls.
-func newItem(a *Alert, ls labels.Labels, now time.Time) *item {
+func newItem(a *Alert, ls labels.Labels, seq uint64, now time.Time) *item {
 	it := &item{
-		key:      string(ls.Bytes(nil)),
-		name:     ls.Get(labels.AlertName),
-		made:     now,
+		key: string(ls.Bytes(nil)), name: ls.Get(labels.AlertName), seq: seq, made: now,
 		resolved: !a.EndsAt.IsZero() && !a.EndsAt.After(now),
-		alert: &models.PostableAlert{
-			Annotations: maps.Clone(a.Annotations),
-			StartsAt:    strfmt.DateTime(a.StartsAt),
-			EndsAt:      strfmt.DateTime(a.EndsAt),
-			Alert:       models.Alert{Labels: ls.Map(), GeneratorURL: strfmt.URI(a.GeneratorURL)},
-		},
+		alert:    posted{ls.Map(), a.Annotations, a.StartsAt, a.EndsAt, a.GeneratorURL},
 	}
-	// Texts and times always encode.
-	data, _ := json.Marshal(it.alert)
-	it.size = len(data)
+	it.json, _ = json.Marshal(it.alert) // texts and times always encode
 	return it
 }
 
-// at returns the alert with its times by a clock that is ahead of the node's.
-func (it *item) at(ahead time.Duration) *models.PostableAlert {
+// at returns the alert as JSON, with its times by a clock that is ahead of the node's.
+func (it *item) at(ahead time.Duration) []byte {
 	if ahead == 0 {
-		return it.alert
+		return it.json
 	}
-	moved := *it.alert
-	for _, t := range []*strfmt.DateTime{&moved.StartsAt, &moved.EndsAt} {
-		if was := time.Time(*t); !was.IsZero() {
-			*t = strfmt.DateTime(was.Add(ahead))
+	moved := it.alert
+	for _, t := range []*time.Time{&moved.StartsAt, &moved.EndsAt} {
+		if !t.IsZero() {
+			*t = t.Add(ahead)
 		}
 	}
-	return &moved
+	data, _ := json.Marshal(moved)
+	return data
+}
+
+// body returns the request for items.
+func body(items []*item, ahead func(made time.Time) time.Duration) []byte {
+	var parts [][]byte
+	for _, it := range items {
+		parts = append(parts, it.at(ahead(it.made)))
+	}
+	return slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
 }
 
 // expired reports whether the end of a firing alert has passed without a newer
 // notification.
 func (it *item) expired(now time.Time) bool {
-	end := time.Time(it.alert.EndsAt)
+	end := it.alert.EndsAt
 	return !it.resolved && !end.IsZero() && end.Sub(it.made) <= now.Sub(it.made)
+}
+
+// queue contains the latest state of each undelivered alert of an endpoint, by its
+// identity.
+type queue map[string]*item
+
+// sorted returns the items, the oldest first.
+func (q queue) sorted() []*item {
+	items := make([]*item, 0, len(q))
+	for _, it := range q {
+		items = append(items, it)
+	}
+	slices.SortFunc(items, func(a, b *item) int { return int(int64(a.seq - b.seq)) })
+	return items
+}
+
+// shrink drops alerts beyond the capacity and returns their number: the oldest resolved
+// ones, which Alertmanager resolves by itself, then the oldest.
+func (q queue) shrink(capacity int) int {
+	excess := len(q) - capacity
+	if excess <= 0 {
+		return 0
+	}
+	items := q.sorted()
+	slices.SortStableFunc(items, func(a, b *item) int {
+		switch {
+		case a.resolved == b.resolved:
+			return 0
+		case a.resolved:
+			return -1
+		}
+		return 1
+	})
+	q.done(items[:excess])
+	return excess
+}
+
+// done removes items, except items with a newer state.
+func (q queue) done(items []*item) {
+	for _, it := range items {
+		if q[it.key] == it {
+			delete(q, it.key)
+		}
+	}
+}
+
+// batch returns the oldest items within the limits, and the number of expired items,
+// which it removes.
+func (q queue) batch(l limits, now time.Time) (items []*item, expired int) {
+	size := 2 // the brackets of the list
+	for _, it := range q.sorted() {
+		if it.expired(now) {
+			delete(q, it.key)
+			expired++
+			continue
+		}
+		size += len(it.json) + 1 // with a comma
+		if len(items) == l.batch || len(items) > 0 && size > l.body {
+			break
+		}
+		items = append(items, it)
+	}
+	return items, expired
 }

@@ -3,8 +3,21 @@ package alertmanager
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
+)
+
+// maxLogged bounds the number of refused alerts that are logged.
+const maxLogged = 20
+
+// Times between failed attempts: they double from shortest to longest, and each
+// has a jitter of half. While an operator has to act, attempts are slowly
+// apart.
+const (
+	shortest = 500 * time.Millisecond
+	longest  = 15 * time.Second
+	slowly   = time.Minute
 )
 
 // sender sends to one endpoint, one request at a time, so that no state of an
@@ -19,11 +32,10 @@ type sender struct {
 	mu     sync.Mutex // guards the following fields
 	client *client
 	limits limits
-	queue  *queue
+	queue  queue
 	stats  stats
-	// refused are alerts that were refused. Until they are accepted they are
-	// sent alone, so that no batch is split for them again.
-	refused map[string]struct{}
+	// refused are the identities of logged alerts that were refused or too large.
+	refused map[string]bool
 	closed  bool
 	trouble trouble
 	overrun int // alerts dropped since the queue became full; 0 while it is not
@@ -32,10 +44,17 @@ type sender struct {
 // limits are the limits of Settings on a queue and a batch.
 type limits struct{ queue, batch, body int }
 
+// trouble is a period in which no alert was delivered.
+type trouble struct {
+	since  time.Time
+	count  int             // attempts that failed
+	logged map[reason]bool // reasons
+}
+
 func newSender(label string, log *slog.Logger) *sender {
 	return &sender{
 		label: label, log: log.With("endpoint", label), work: make(chan struct{}, 1), fresh: make(chan struct{}, 1),
-		queue: newQueue(0), stop: func() {}, refused: map[string]struct{}{}, stats: newStats(),
+		queue: queue{}, stop: func() {}, refused: map[string]bool{}, stats: newStats(),
 	}
 }
 
@@ -43,8 +62,8 @@ func newSender(label string, log *slog.Logger) *sender {
 func (s *sender) configure(c *client, l limits) {
 	s.mu.Lock()
 	old := s.client
-	s.client, s.limits, s.queue.capacity = c, l, l.queue
-	s.overflow(s.queue.shrink())
+	s.client, s.limits = c, l
+	s.overflow()
 	s.mu.Unlock()
 	if old != nil {
 		old.close()
@@ -67,29 +86,40 @@ func (s *sender) add(items []*item) {
 		switch {
 		case s.closed:
 			s.stats.dropped[dropShutdown]++
-		case it.size+2 > s.limits.body: // with the brackets of the list
+		case len(it.json)+2 > s.limits.body: // with the brackets of the list
 			s.stats.dropped[dropTooLarge]++
 			if s.once(it) {
-				s.log.Error("Alert is larger than a request and is dropped", "alert", it.name, "bytes", it.size, "max_body_bytes", s.limits.body)
+				s.log.Error("Alert is larger than a request and is dropped", "alert", it.name, "bytes", len(it.json), "max_body_bytes", s.limits.body)
 			}
 		default:
-			s.overflow(s.queue.put(it))
+			s.queue[it.key] = it
 		}
 	}
+	s.overflow()
 	signal(s.work)
 }
 
-// overflow counts n alerts that were dropped because the queue is full, and logs
-// the first of them. taken logs the end.
-func (s *sender) overflow(n int) {
+// overflow drops the alerts beyond the capacity of the queue, and logs the first of
+// them. taken logs the end.
+func (s *sender) overflow() {
+	n := s.queue.shrink(s.limits.queue)
 	if n == 0 {
 		return
 	}
 	if s.overrun == 0 {
-		s.log.Warn("Queue of alerts is full, dropping the oldest", "capacity", s.queue.capacity)
+		s.log.Warn("Queue of alerts is full, dropping the oldest", "capacity", s.limits.queue)
 	}
 	s.overrun += n
 	s.stats.dropped[dropQueueFull] += uint64(n)
+}
+
+// once reports whether to log a refused alert.
+func (s *sender) once(it *item) bool {
+	if s.refused[it.key] || len(s.refused) >= maxLogged {
+		return false
+	}
+	s.refused[it.key] = true
+	return true
 }
 
 // run sends until soft is done, and then the queue, until a request fails or
@@ -116,11 +146,7 @@ func (s *sender) run(soft, hard context.Context) {
 func (s *sender) batch() []*item {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	items, expired := s.queue.batch(bounds{
-		count: s.limits.batch,
-		size:  s.limits.body - 2, // the brackets of the list
-		alone: func(it *item) bool { _, refused := s.refused[it.key]; return refused },
-	}, time.Now())
+	items, expired := s.queue.batch(s.limits, time.Now())
 	s.stats.dropped[dropExpired] += uint64(expired)
 	return items
 }
@@ -135,9 +161,114 @@ func (s *sender) drain(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	if n := s.queue.clear(); n > 0 {
+	if n := len(s.queue); n > 0 {
+		clear(s.queue)
 		s.stats.dropped[dropShutdown] += uint64(n)
 		s.log.Warn("Alerts were not sent before the exit", "alerts", n)
 	}
 	s.client.close()
+}
+
+// deliver sends a batch. A batch whose content is refused is split down to the
+// invalid alert. The answer is a failure if the rest of the batch must be
+// retried.
+func (s *sender) deliver(ctx context.Context, batch []*item) answer {
+	a := s.post(ctx, batch)
+	switch {
+	case !a.failed():
+		s.taken(batch)
+	case a.content && len(batch) == 1:
+		s.refuse(batch[0], a.err)
+		return answer{}
+	case a.content:
+		half := len(batch) / 2
+		if first := s.deliver(ctx, batch[:half]); first.failed() {
+			return first
+		}
+		return s.deliver(ctx, batch[half:])
+	}
+	return a
+}
+
+func (s *sender) post(ctx context.Context, batch []*item) answer {
+	s.mu.Lock()
+	c := s.client
+	s.mu.Unlock()
+	begin := time.Now()
+	a := c.post(ctx, batch)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ctx.Err() == nil { // else the request was cancelled here
+		s.stats.count(&a, time.Since(begin))
+	}
+	if s.client != c {
+		c.close() // the first close missed this connection
+	}
+	return a
+}
+
+func (s *sender) taken(batch []*item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue.done(batch)
+	s.stats.sent += uint64(len(batch))
+	s.stats.success = time.Now()
+	if s.overrun > 0 && len(s.queue) < s.limits.queue {
+		s.log.Info("Queue of alerts is no longer full", "dropped", s.overrun)
+		s.overrun = 0
+	}
+	s.over()
+}
+
+// refuse drops an alert that the endpoint does not accept.
+func (s *sender) refuse(it *item, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue.done([]*item{it})
+	s.stats.dropped[dropRefused]++
+	if s.once(it) {
+		s.log.Error("Alert is refused and dropped", "alert", it.name, "err", err)
+	}
+	s.over()
+}
+
+// over ends a period of trouble.
+func (s *sender) over() {
+	if s.trouble.count > 0 {
+		s.log.Info("Alertmanager accepts alerts again", "after", time.Since(s.trouble.since).Round(time.Second), "failures", s.trouble.count)
+	}
+	s.trouble = trouble{}
+}
+
+// failed records a failed attempt and returns the wait for the next. Each
+// reason is logged once per period.
+func (s *sender) failed(a *answer) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := &s.trouble
+	if t.count == 0 {
+		*t = trouble{since: time.Now(), logged: map[reason]bool{}}
+	}
+	t.count++
+	if !t.logged[a.reason] {
+		t.logged[a.reason] = true
+		s.log.Warn("Alertmanager does not accept alerts, retrying", "reason", string(a.reason), "err", a.err, "queued", len(s.queue))
+	}
+	wait := slowly
+	if !a.slow {
+		wait = min(shortest<<min(t.count-1, 10), longest)
+	}
+	wait = wait/2 + rand.N(wait/2+1)
+	return max(wait, a.after)
+}
+
+// pause waits, or until there is a new client.
+func (s *sender) pause(ctx context.Context, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-s.fresh:
+	}
 }
