@@ -85,7 +85,7 @@ func identify(fs sysfs.FS, address string) (*identity, error) {
 	d := openDirectory(fs, address)
 	id := &identity{address: address}
 	for _, number := range []struct {
-		attr attribute
+		attr string
 		bits int
 		into *uint32
 	}{{attrClass, 24, &id.class}, {attrVendor, 16, &id.vendor}, {attrDevice, 16, &id.device}} {
@@ -95,7 +95,7 @@ func identify(fs sysfs.FS, address string) (*identity, error) {
 		}
 		n, ok := parseID(text, number.bits)
 		if !ok {
-			return nil, fmt.Errorf("%s is %q", attributeNames[number.attr], text)
+			return nil, fmt.Errorf("%s is %q", number.attr, text)
 		}
 		*number.into = n
 	}
@@ -126,7 +126,7 @@ func (id *identity) describe(fs sysfs.FS) {
 	id.climb(fs)
 	d := openDirectory(fs, id.address)
 	for _, text := range []struct {
-		attr attribute
+		attr string
 		into *string
 	}{
 		{attrSubsystemVendor, &id.subsystemVendor}, {attrSubsystemDevice, &id.subsystemDevice}, {attrRevision, &id.rev}, {attrNUMANode, &id.numa},

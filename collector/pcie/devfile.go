@@ -46,8 +46,7 @@ type fileState struct{ file, reason string }
 func (s *Source) driverOf(address string) *driverSlot {
 	f := s.drivers[address]
 	if f == nil {
-		i := &informant{proc: s.proc, sys: openDirectory(s.sys, address), dir: nvidiaGPUs + "/" + address}
-		l := &driverLooker{informant: i, dev: s.options.Dev, stat: s.options.Stat}
+		l := &driverLooker{proc: s.proc, sys: openDirectory(s.sys, address), dir: nvidiaGPUs + "/" + address, dev: s.options.Dev, stat: s.options.Stat}
 		f = &driverSlot{Slot: solo.Slot[driverView]{Worker: solo.New(l.look, nil)}}
 		s.drivers[address] = f
 	}
@@ -83,13 +82,37 @@ func (f *driverSlot) readings(d *collector.Device) {
 
 // driverLooker reads the information of one GPU and checks its device files.
 type driverLooker struct {
-	*informant
+	proc    sysfs.FS
+	sys     directory
+	dir     string // of the GPU in procfs
+	last    information
+	renewed time.Time
+
 	dev  string
 	stat func(string) (fs.FileInfo, error)
 }
 
+// inform returns nothing where NVIDIA's driver does not have the GPU. Drivers
+// before R595 wake the GPU for a read, so the file of a sleeping GPU is not opened.
+func (l *driverLooker) inform(now time.Time) information {
+	if !l.proc.Exists(l.dir) {
+		l.last, l.renewed = information{}, time.Time{}
+		return l.last
+	}
+	if now.Sub(l.renewed) < renewAfter {
+		return l.last
+	}
+	if p, err := l.sys.power(); err != nil || !p.awake() {
+		return l.last
+	}
+	if text, err := l.proc.Read(l.dir + "/information"); err == nil && text != "" {
+		l.last, l.renewed = parseInformation(text), now
+	}
+	return l.last
+}
+
 func (l *driverLooker) look(now time.Time) driverView {
-	v := driverView{information: l.informant.look(now)}
+	v := driverView{information: l.inform(now)}
 	switch driver, _ := l.sys.driver(); {
 	case l.dev == "":
 	case v.minor != "":

@@ -53,7 +53,7 @@ func (e *end) readings(d *collector.Device) {
 
 func (e *end) number(d *collector.Device, m *collector.Metric, n number) {
 	switch {
-	case n.measured:
+	case n.value > 0:
 		d.Set(m, n.value, e.labels...)
 	case n.reject != "" && !e.counted:
 		d.Reject(m, n.reject)

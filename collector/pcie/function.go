@@ -1,7 +1,9 @@
 package pcie
 
 import (
+	"cmp"
 	"errors"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,22 +19,18 @@ import (
 type function struct {
 	directory
 	// link: read its link, not only its errors.
-	link  bool
-	limit *extent
-	// counts are the error files as last read. They seldom change.
-	counts [severities]struct {
-		text string
-		report
-	}
+	link bool
+	// limit is what the link supports, which is read from time to time: another
+	// function may have this address by now.
+	limit     *extent
+	limitRead time.Time
 }
 
-// number is a value as read.
+// number is a value as read: 0 where it is not known. reject is why; empty where
+// there was nothing to judge.
 type number struct {
-	value float64
-	// measured: value is valid. reject is why it is not; empty where there was
-	// nothing to judge.
-	measured bool
-	reject   string
+	value  float64
+	reject string
 }
 
 // extent is the rate and the width of a link.
@@ -63,8 +61,8 @@ type state struct {
 // look reads the function once.
 func (f *function) look(now time.Time) state {
 	s := state{at: now}
-	if f.renew(now) {
-		f.limit = nil
+	if now.Sub(f.limitRead) >= renewAfter {
+		f.limit, f.limitRead = nil, now
 	}
 	for _, step := range []func(*state) error{f.lookDriver, f.lookPower, f.lookLink, f.lookErrors} {
 		err := step(&s)
@@ -91,13 +89,8 @@ func (f *function) lookDriver(s *state) (err error) {
 	return err
 }
 
-func (f *function) lookPower(s *state) error {
-	text, err := f.read(attrPowerState)
-	if err != nil {
-		return err
-	}
-	s.power.state = parsePowerState(text)
-	s.power.status, err = f.read(attrRuntimeStatus)
+func (f *function) lookPower(s *state) (err error) {
+	s.power, err = f.power()
 	return err
 }
 
@@ -130,7 +123,7 @@ func (f *function) lookLink(s *state) error {
 // lookExtent reads a rate and a width: nil where the function has no such
 // attributes. It is not answered where the kernel has marked the function as
 // disconnected, or where all bits are ones.
-func (f *function) lookExtent(speed, lanes attribute) (e *extent, answered bool, err error) {
+func (f *function) lookExtent(speed, lanes string) (e *extent, answered bool, err error) {
 	width, err := f.read(lanes)
 	if refused(err) {
 		return &extent{}, false, nil
@@ -138,8 +131,7 @@ func (f *function) lookExtent(speed, lanes attribute) (e *extent, answered bool,
 	if err != nil || width == "" {
 		return nil, false, err
 	}
-	n, ok := parseWidth(width)
-	if ok && n == allOnes {
+	if width == allOnes {
 		return &extent{}, false, nil
 	}
 	rate, err := f.read(speed)
@@ -150,13 +142,12 @@ func (f *function) lookExtent(speed, lanes attribute) (e *extent, answered bool,
 		return nil, false, err
 	}
 	e = new(extent)
-	if ok && n == 0 && (rate == "" || rate[0] == 'U') {
+	if width == "0" && (rate == "" || rate[0] == 'U') {
 		return e, true, nil // no link: an integrated endpoint, or nothing trained
 	}
-	e.lanes = judge(float64(n), ok, n == 0)
+	e.lanes = parseWidth(width)
 	if rate != "" {
-		v, unknown, ok := parseSpeed(rate)
-		e.speed = judge(v, ok, unknown)
+		e.speed = parseSpeed(rate)
 	}
 	return e, true, nil
 }
@@ -164,16 +155,6 @@ func (f *function) lookExtent(speed, lanes attribute) (e *extent, answered bool,
 // refused reports whether the kernel did not access the function because it is
 // marked as disconnected.
 func refused(err error) bool { return sysfs.Errno(err) == syscall.EINVAL }
-
-func judge(v float64, ok, sentinel bool) number {
-	switch {
-	case !ok:
-		return number{reject: collector.RejectType}
-	case sentinel:
-		return number{reject: collector.RejectSentinel}
-	}
-	return number{value: v, measured: true}
-}
 
 // lookErrors reads the error counts, which the kernel keeps in memory.
 func (f *function) lookErrors(s *state) error {
@@ -186,11 +167,8 @@ func (f *function) lookErrors(s *state) error {
 		if first == nil {
 			first = err
 		}
-		if last := &f.counts[sev]; text != last.text {
-			last.text, last.report = text, parseAER(text)
-		}
 		if err == nil {
-			s.errors[sev] = f.counts[sev].report
+			s.errors[sev] = parseAER(text)
 		}
 	}
 	return first
@@ -198,32 +176,41 @@ func (f *function) lookErrors(s *state) error {
 
 // allOnes is the number of lanes in the link status of a function that does not
 // answer: six bits of ones (PCI_EXP_LNKSTA_NLW).
-const allOnes = 63
+const allOnes = "63"
 
-// parseSpeed returns the rate of a link in transfers per second: "8.0 GT/s
-// PCIe", or "8 GT/s" before Linux 5.7. unknown: the kernel has no rate
-// ("Unknown", "Unknown speed"), because there is no link or no answer.
-func parseSpeed(s string) (rate float64, unknown, ok bool) {
+var (
+	garbled = number{reject: collector.RejectType}
+	unknown = number{reject: collector.RejectSentinel}
+)
+
+// speedForm is the rate of a link: "8.0 GT/s PCIe", or "8 GT/s" before Linux 5.7.
+var speedForm = regexp.MustCompile(`^([0-9]{1,4})(?:\.([0-9]))? GT/s(?: PCIe)?$`)
+
+// parseSpeed returns the rate of a link in transfers per second. The kernel has
+// none ("Unknown", "Unknown speed") where there is no link or no answer.
+func parseSpeed(s string) number {
 	if strings.HasPrefix(s, "Unknown") {
-		return 0, true, true
+		return unknown
 	}
-	number, unit, _ := strings.Cut(s, " ")
-	if unit != "GT/s" && unit != "GT/s PCIe" {
-		return 0, false, false
+	m := speedForm.FindStringSubmatch(s)
+	if m == nil {
+		return garbled
 	}
-	whole, tenth, _ := strings.Cut(number, ".")
-	if len(tenth) > 1 || len(whole) > 4 {
-		return 0, false, false
+	tenths, err := strconv.ParseUint(m[1]+cmp.Or(m[2], "0"), 10, 32)
+	if err != nil || tenths == 0 {
+		return garbled
 	}
-	n, err := strconv.ParseUint(whole+(tenth + "0")[:1], 10, 32)
-	if err != nil || n == 0 {
-		return 0, false, false
-	}
-	return float64(n) * 1e8, false, true
+	return number{value: float64(tenths) * 1e8}
 }
 
-// parseWidth returns the number of lanes, 0 where there is no link.
-func parseWidth(s string) (lanes int, ok bool) {
-	n, err := strconv.ParseUint(s, 10, 16)
-	return int(n), err == nil
+// parseWidth returns the number of lanes.
+func parseWidth(s string) number {
+	switch n, err := strconv.ParseUint(s, 10, 16); {
+	case err != nil:
+		return garbled
+	case n == 0:
+		return unknown
+	default:
+		return number{value: float64(n)}
+	}
 }

@@ -4,12 +4,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // nvidiaGPUs, below procfs, has a folder per GPU of NVIDIA's driver, by PCI
@@ -57,37 +55,6 @@ func parseInformation(text string) information {
 const maxModel = 96
 
 var uuidForm = regexp.MustCompile(`^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-
-// informant reads the file information of one GPU.
-type informant struct {
-	proc    sysfs.FS
-	sys     directory
-	dir     string
-	last    information
-	renewed time.Time
-}
-
-// look returns nothing where the driver does not have the GPU. Drivers before
-// R595 wake the GPU for a read, so the file of a sleeping GPU is not opened.
-func (i *informant) look(now time.Time) information {
-	if !i.proc.Exists(i.dir) {
-		i.last, i.renewed = information{}, time.Time{}
-		return i.last
-	}
-	if !i.renewed.IsZero() && now.Sub(i.renewed) < renewAfter {
-		return i.last
-	}
-	var p power
-	text, _ := i.sys.read(attrPowerState)
-	p.state = parsePowerState(text)
-	if p.status, _ = i.sys.read(attrRuntimeStatus); !p.awake() {
-		return i.last
-	}
-	if text, err := i.proc.Read(i.dir + "/information"); err == nil && text != "" {
-		i.last, i.renewed = parseInformation(text), now
-	}
-	return i.last
-}
 
 // describe adds the identity to d, which has none but its address.
 func (in *information) describe(d *collector.Device) {

@@ -72,9 +72,9 @@ func TestParseSpeed(t *testing.T) {
 		"Unknown": 0, "Unknown speed": 0,
 		"": -1, "8.0": -1, "8.0 Gb/s": -1, "8.05 GT/s": -1, "-8 GT/s": -1, "0 GT/s": -1, "1e9 GT/s": -1, "133 MHz PCI-X": -1, "99999 GT/s": -1,
 	} {
-		got, unknown, ok := parseSpeed(text)
-		if ok != (want >= 0) || unknown != (want == 0) || ok && got != want {
-			t.Errorf("%q: %v, %v, %v", text, got, unknown, ok)
+		got := parseSpeed(text)
+		if want > 0 && got.value != want || want == 0 && got != unknown || want < 0 && got != garbled {
+			t.Errorf("%q: %v", text, got)
 		}
 	}
 }
@@ -116,14 +116,14 @@ func FuzzSpeed(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		rate, unknown, ok := parseSpeed(text)
-		switch {
-		case !ok && (rate != 0 || unknown) || unknown && rate != 0:
-			t.Errorf("%v, %v, %v", rate, unknown, ok)
-		case ok && !unknown:
-			again, _, ok := parseSpeed(fmt.Sprintf("%.1f GT/s PCIe", rate/1e9))
-			if !ok || again != rate || rate < 1e8 || rate > 1e13 {
-				t.Errorf("%v, then %v", rate, again)
+		n := parseSpeed(text)
+		if (n.value > 0) == (n.reject != "") {
+			t.Errorf("%v", n)
+		}
+		if n.value > 0 {
+			again := parseSpeed(fmt.Sprintf("%.1f GT/s PCIe", n.value/1e9))
+			if again != n || n.value < 1e8 || n.value > 1e13 {
+				t.Errorf("%v, then %v", n, again)
 			}
 		}
 	})

@@ -2,8 +2,6 @@ package pcie
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector/solo"
@@ -52,14 +50,10 @@ func (s *slot) gather(r *solo.Round) {
 // gone reports whether the function left the bus.
 func (s *slot) gone() bool { return s.Valid && s.last.gone }
 
-// powerStates are the values of the label state; power_state has them in upper
-// case (pci_power_names in drivers/pci/pci.h).
-var powerStates = []string{"d0", "d1", "d2", "d3hot", "d3cold", "unknown", "error"}
-
 // power is the kernel's power management state of a function. Reading it does
 // not access the hardware.
 type power struct {
-	// state is one of powerStates, or empty.
+	// state is power_state: D0, D3cold, unknown; or empty.
 	state string
 	// status is power/runtime_status: active, suspended, suspending, resuming,
 	// error, unsupported; or empty.
@@ -72,9 +66,9 @@ type power struct {
 func (p power) awake() bool {
 	switch p.status {
 	case "active":
-		return p.state == "d0" || p.state == "unknown" || p.state == ""
+		return p.state == "D0" || p.state == "unknown" || p.state == ""
 	case "unsupported", "error", "":
-		return p.state == "d0"
+		return p.state == "D0"
 	}
 	return false
 }
@@ -89,13 +83,4 @@ func (p power) suspended() (asleep, known bool) {
 		return false, true
 	}
 	return false, false
-}
-
-// parsePowerState returns one of powerStates, "" for another text.
-func parsePowerState(text string) string {
-	state := strings.ToLower(text)
-	if !slices.Contains(powerStates, state) {
-		return ""
-	}
-	return state
 }
