@@ -183,24 +183,6 @@ func TestBlockedReads(t *testing.T) {
 	})
 }
 
-// TestLostCard: a card whose registers read as all ones has left the bus, or
-// its engine is dead.
-func TestLostCard(t *testing.T) {
-	tree := load(t, "intel-n3000-dfl")
-	s := open(t, mounted(t, tree), quiet)
-	sample(t, s)
-	tree.Set(n3000+"/dfl-port.0/afu_id", "ffffffffffffffffffffffffffffffff\n")
-	d := one(t, sample(t, s))
-	want(t, d, 0, collector.FPGABitstreamLoaded, "port0")
-	if d.Down != "" || !slices.Contains(d.Rejects, collector.Reject{Metric: collector.FPGABitstreamInfo, Reason: collector.RejectSentinel}) {
-		t.Errorf("down %q, rejects %v", d.Down, d.Rejects)
-	}
-	tree.Set(n3000+"/dfl-fme.0/bitstream_id", "0xffffffffffffffff\n")
-	if d := one(t, sample(t, s)); d.Down != collector.ReasonLost {
-		t.Errorf("down %q", d.Down)
-	}
-}
-
 // TestUnreadable: an errno that means a fault is returned with its file, and
 // only that reading is absent.
 func TestUnreadable(t *testing.T) {
@@ -228,40 +210,6 @@ func TestUnreadable(t *testing.T) {
 	})
 }
 
-// TestErrorLatches: bits by name, and an error that is cleared and comes again
-// counts once more.
-func TestErrorLatches(t *testing.T) {
-	tree := load(t, "intel-pac-a10-dfl")
-	s := open(t, mounted(t, tree), quiet)
-	file := pac + "/dfl-fme.0/errors/pcie0_errors"
-	for i, c := range []struct {
-		text                     string
-		timeout, poisoned, count float64
-	}{{"0x80\n", 1, -1, 0}, {"0x280\n", 1, 1, 1}, {"0x0\n", 0, 0, 1}, {"0x80\n", 1, 0, 2}} {
-		tree.Set(file, c.text)
-		d := one(t, sample(t, s))
-		want(t, d, c.timeout, collector.FPGAErrorLatched, "pcie0", "completion_timeout")
-		if c.poisoned >= 0 {
-			want(t, d, c.poisoned, collector.FPGAErrorLatched, "pcie0", "poisoned_tlp")
-		}
-		want(t, d, c.count, collector.FPGAErrors, "pcie0")
-		if t.Failed() {
-			t.Fatalf("step %d", i)
-		}
-	}
-	// Mainline does not report the revision of the port's register: an
-	// ambiguous bit has no name.
-	tree.Set(pac+"/dfl-port.0/errors/errors", "0x8000000000002\n")
-	d := one(t, sample(t, s))
-	want(t, d, 2, collector.FPGAErrorsLatched, "port0")
-	want(t, d, 1, collector.FPGAErrorLatched, "port0", "bit_1")
-	want(t, d, 1, collector.FPGAErrorLatched, "port0", "ap6_event")
-	for _, text := range []string{"0xffffffffffffffff\n", "garbage\n", "\n", "-1\n"} {
-		tree.Set(pac+"/dfl-port.0/errors/errors", text)
-		wantNone(t, one(t, sample(t, s)), collector.FPGAErrorsLatched, "port0")
-	}
-}
-
 // TestDeviceTreeElsewhere: in a container the device tree is read where it is
 // mounted, and without it the image is not known.
 func TestDeviceTreeElsewhere(t *testing.T) {
@@ -285,36 +233,6 @@ func TestDeviceTreeElsewhere(t *testing.T) {
 	}
 }
 
-// TestPortOfVirtualFunction: a port that was given to a virtual function is the
-// same card's.
-func TestPortOfVirtualFunction(t *testing.T) {
-	const (
-		up = "/sys/devices/pci0000:3a/0000:3a:00.0"
-		vf = up + "/0000:3b:00.1"
-	)
-	tree := load(t, "intel-pac-a10-dfl")
-	from, _ := tree.Real(pac + "/dfl-port.0")
-	tree.Mkdir(vf + "/fpga_region/region2")
-	if err := tree.Rename(from, vf+"/fpga_region/region2/dfl-port.1"); err != nil {
-		t.Fatal(err)
-	}
-	tree.Link(vf+"/physfn", "../0000:3b:00.0")
-	tree.Link(up+"/0000:3b:00.0/virtfn0", "../0000:3b:00.1")
-	tree.Link("/sys/bus/pci/devices/0000:3b:00.1", "../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1")
-	tree.Link("/sys/bus/pci/drivers/dfl-pci/0000:3b:00.1", "../../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1")
-	d := one(t, sample(t, open(t, written(t, tree), quiet)))
-	want(t, d, 1, collector.FPGABitstreamInfo, "port0", "afu", "d8424dc4a4a3c413f89e433683f9040b")
-	want(t, d, 1, collector.FPGABitstreamInfo, "static", "fim", "0x113000200000177")
-	for _, id := range []string{"0000:3b:00.0", "0000:3b:00.1", "dfl-fme.0", "dfl-port.1"} {
-		if !slices.Contains(d.KubeIDs, id) {
-			t.Errorf("not known as %s: %q", id, d.KubeIDs)
-		}
-	}
-	if d.ID != "0000:3b:00.0" || !slices.Equal(d.Functions, []string{"0000:3b:00.1"}) {
-		t.Errorf("%s with %q", d.ID, d.Functions)
-	}
-}
-
 // TestStatusWordIsAskedRarely: the word takes a firmware call through the
 // configuration port, so it is read in the first round, after a load and never
 // during one.
@@ -334,30 +252,5 @@ func TestStatusWordIsAskedRarely(t *testing.T) {
 		if n := tree.Reads(pcap + "/status"); n != step.reads {
 			t.Errorf("%s: asked %d times, want %d", step.state, n, step.reads)
 		}
-	}
-}
-
-// TestVariants: the fault of the card in each variant of its tree is reported.
-func TestVariants(t *testing.T) {
-	for name, c := range map[string]struct {
-		value  float64
-		metric *collector.Metric
-		labels []string
-	}{
-		"n3000-afu-changed":            {1, collector.FPGABitstreamInfo, []string{"port0", "afu", "d8424dc4a4a3c413f89e433683f9040b"}},
-		"n3000-afu-all-ones":           {0, collector.FPGABitstreamLoaded, []string{"port0"}},
-		"n3000-reconfiguring":          {0, collector.FPGABitstreamLoaded, []string{"port0"}},
-		"n3000-reconfiguration-failed": {1, collector.FPGAManagerError, []string{dflManager, "crc"}},
-		"n3000-renumbered":             {50, collector.TemperatureCelsius, []string{"FPGA Die Temperature"}},
-		"pac-a10-throttled":            {1, collector.FPGAThrottleState, []string{"port0", "ap1"}},
-		"zynqmp-other-image":           {1, collector.FPGABitstreamLoaded, []string{"fabric"}},
-		"zynqmp-upset":                 {1, collector.FPGAConfigurationStatus, []string{"crc_error"}},
-		"zynqmp-vendor-names":          {44.21992, collector.TemperatureCelsius, []string{"pl"}},
-		"zynqmp-write-failed":          {1, collector.FPGAManagerState, []string{"Xilinx ZynqMP FPGA Manager", "write error"}},
-		"zynqmp-writing":               {0, collector.FPGABitstreamLoaded, []string{"fabric"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			want(t, one(t, sample(t, open(t, mounted(t, load(t, "variants/"+name)), quiet))), c.value, c.metric, c.labels...)
-		})
 	}
 }

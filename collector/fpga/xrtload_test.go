@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +25,15 @@ func (e *events) emit(ev collector.Event) {
 	e.Lock()
 	defer e.Unlock()
 	e.list = append(e.list, ev)
+}
+
+// take returns the events since the last take.
+func (e *events) take() []collector.Event {
+	e.Lock()
+	defer e.Unlock()
+	list := e.list
+	e.list = nil
+	return list
 }
 
 func (e *events) all() []collector.Event {
@@ -138,23 +146,6 @@ func TestImageUnloaded(t *testing.T) {
 	})
 }
 
-// TestFirstImage: a card that was empty when the exporter started counts a
-// reconfiguration when an image appears; a card with an image does not.
-func TestFirstImage(t *testing.T) {
-	tree := load(t, "xilinx-u250-xrt")
-	tree.Set(u250+"/xclbinuuid", "")
-	var emitted events
-	s := open(t, mounted(t, tree), fpga.Options{Emit: emitted.emit, PollInterval: -1})
-	want(t, one(t, sample(t, s)), 0, collector.FPGABitstreamLoaded, "slot0")
-	tree.Set(u250+"/xclbinuuid", image[2]+"\n")
-	d := one(t, sample(t, s))
-	want(t, d, 1, collector.FPGAReconfigurations, "slot0", "ok")
-	if n := len(emitted.all()); n != 1 {
-		t.Errorf("%d events, want 1", n)
-	}
-	want(t, one(t, sample(t, s)), 1, collector.FPGAReconfigurations, "slot0", "ok")
-}
-
 // TestLoadBlocksNoSensor: while the driver's lock is taken nothing that waits
 // for it is read, and the sensors are current.
 func TestLoadBlocksNoSensor(t *testing.T) {
@@ -183,124 +174,6 @@ func TestLoadBlocksNoSensor(t *testing.T) {
 	}
 }
 
-// TestUserFunctionOnly: in a virtual machine the sensors come through the user
-// function, and values of the management function are absent, not zero.
-func TestUserFunctionOnly(t *testing.T) {
-	d := one(t, sample(t, open(t, mounted(t, load(t, "variants/u250-user-only")), quiet)))
-	if d.ID != "0000:5e:00.1" || len(d.Functions) != 0 || d.Model != "ALVEO U250" {
-		t.Errorf("%s, functions %v, model %s", d.ID, d.Functions, d.Model)
-	}
-	want(t, d, 37, collector.TemperatureCelsius, "fpga")
-	want(t, d, 17.42381, collector.PowerWatts)
-	want(t, d, 300e6, collector.ClockHertz, "data")
-	want(t, d, 1, collector.FPGACardState, "ready")
-	wantNone(t, d, collector.FPGAFirewallTripped)
-	wantNone(t, d, collector.FPGAMemoryECCErrors)
-	wantNone(t, d, collector.FPGAControllerStalled)
-}
-
-// TestManagementFunctionOnly: the user function is a virtual machine's. The
-// card keeps its name.
-func TestManagementFunctionOnly(t *testing.T) {
-	tree := load(t, "xilinx-u250-xrt")
-	tree.Remove("/sys/bus/pci/drivers/xocl/0000:5e:00.1")
-	tree.Link("/sys/bus/pci/drivers/vfio-pci/0000:5e:00.1", "../../../../devices/pci0000:5d/0000:5d:00.0/0000:5e:00.1")
-	real, _ := tree.Real(u250)
-	tree.Link(real+"/driver", "../../../../bus/pci/drivers/vfio-pci")
-	d := one(t, sample(t, open(t, mounted(t, tree), quiet)))
-	if d.ID != "0000:5e:00.1" || d.Driver != "vfio-pci" {
-		t.Errorf("id %s, driver %s", d.ID, d.Driver)
-	}
-	want(t, d, 37, collector.TemperatureCelsius, "fpga")
-	want(t, d, 0, collector.FPGAFirewallTripped, "axi0")
-	want(t, d, 7, collector.FPGAMemoryECCErrors, "bank2", "corrected")
-	wantNone(t, d, collector.FPGABitstreamLoaded, "slot0")
-	wantNone(t, d, collector.PCIeTransmit)
-}
-
-// TestBoardSensors: a sensor that is not fitted reads 0 and is absent; a sensor
-// that has had a value may read 0.
-func TestBoardSensors(t *testing.T) {
-	const xmc = mgmt + "/xmc.m.18874368/"
-	tree := load(t, "xilinx-u250-xrt")
-	s := open(t, mounted(t, tree), quiet)
-	d := one(t, sample(t, s))
-	wantNone(t, d, collector.TemperatureCelsius, "hbm")
-	wantNone(t, d, collector.FPGACurrent, "12v_aux")
-	want(t, d, 12.058, collector.FPGAVoltage, "12v_pex")
-	want(t, d, 225, collector.PowerLimit, "max")
-
-	tree.Set(xmc+"xmc_12v_pex_vol", "0\n")
-	tree.Set(xmc+"xmc_fan_rpm", "0\n")
-	d = one(t, sample(t, s))
-	want(t, d, 0, collector.FPGAVoltage, "12v_pex")
-	want(t, d, 0, collector.FanSpeed, "fan")
-
-	// A controller that does not answer reads 0 everywhere.
-	for _, p := range tree.Paths() {
-		if strings.Contains(p, "/xmc.m.") && strings.Contains(p, "/xmc_") {
-			tree.Set(p, "0\n")
-		}
-	}
-	d = one(t, sample(t, s))
-	wantNone(t, d, collector.FPGAVoltage, "12v_pex")
-	wantNone(t, d, collector.FanSpeed, "fan")
-	wantNone(t, d, collector.PowerWatts)
-
-	// A controller that has stopped shows old values.
-	tree = load(t, "xilinx-u250-xrt")
-	tree.Set(xmc+"xmc_heartbeat_stall", "1\n")
-	d = one(t, sample(t, open(t, mounted(t, tree), quiet)))
-	want(t, d, 1, collector.FPGAControllerStalled)
-	wantNone(t, d, collector.TemperatureCelsius, "fpga")
-}
-
-// TestPowerLevel: the board's controller returns a level, not watts.
-func TestPowerLevel(t *testing.T) {
-	for text, watts := range map[string]float64{"0\n": 75, "1\n": 150, "2\n": 225, "225\n": 225} {
-		tree := load(t, "xilinx-u250-xrt")
-		tree.Set(mgmt+"/xmc.m.18874368/max_power", text)
-		want(t, one(t, sample(t, open(t, written(t, tree), quiet))), watts, collector.PowerLimit, "max")
-	}
-	tree := load(t, "xilinx-u250-xrt")
-	tree.Set(mgmt+"/xmc.m.18874368/max_power", "7\n")
-	wantNone(t, one(t, sample(t, open(t, written(t, tree), quiet))), collector.PowerLimit, "max")
-}
-
-// TestNeverCalibrated: a card without such memory answers 0 for ever.
-func TestNeverCalibrated(t *testing.T) {
-	tree := load(t, "xilinx-u250-xrt")
-	tree.Set(mgmt+"/mig_calibration", "0\n")
-	s := open(t, mounted(t, tree), fpga.Options{PollInterval: -1, SlowInterval: time.Nanosecond})
-	wantNone(t, one(t, sample(t, s)), collector.FPGAMemoryCalibrated, "all")
-	tree.Set(mgmt+"/mig_calibration", "1\n")
-	want(t, one(t, sample(t, s)), 1, collector.FPGAMemoryCalibrated, "all")
-	tree.Set(mgmt+"/mig_calibration", "0\n")
-	want(t, one(t, sample(t, s)), 0, collector.FPGAMemoryCalibrated, "all")
-}
-
-// TestResetting: the state of a card that is being reset.
-func TestResetting(t *testing.T) {
-	d := one(t, sample(t, open(t, written(t, load(t, "variants/u250-resetting")), quiet)))
-	want(t, d, 1, collector.FPGACardState, "offline")
-	want(t, d, 0, collector.FPGACardState, "ready")
-}
-
-// TestReadErrorIsTold: an errno that is no answer is an error of the round,
-// and costs nothing else.
-func TestReadErrorIsTold(t *testing.T) {
-	tree := load(t, "xilinx-u250-xrt")
-	tree.SetErr(mgmt+"/xmc.m.18874368/xmc_fpga_temp", syscall.EIO)
-	s := open(t, mounted(t, tree), quiet)
-	r, err := s.Sample(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "xmc_fpga_temp") {
-		t.Errorf("error: %v", err)
-	}
-	d := one(t, r)
-	want(t, d, 40, collector.TemperatureCelsius, "vccint")
-	wantNone(t, d, collector.TemperatureCelsius, "fpga")
-}
-
 // TestIdentityOutlivesController: a board's controller that does not answer
 // for a while takes neither the name nor the serial number with it.
 func TestIdentityOutlivesController(t *testing.T) {
@@ -323,48 +196,4 @@ func TestIdentityOutlivesController(t *testing.T) {
 			t.Errorf("serial %q was %q", got, want)
 		}
 	})
-}
-
-// TestECC: HBM counts uncorrected errors, DDR only latches them, and a bank
-// without ECC counts nothing.
-func TestECC(t *testing.T) {
-	tree := load(t, "xilinx-u250-xrt")
-	hbm := mgmt + "/mig.hbm.m.17825796"
-	for file, text := range map[string]string{"name": "HBM[0]\n", "ecc_enabled": "1\n", "ecc_status": "3\n", "ecc_ce_cnt": "5\n", "ecc_ue_cnt": "2\n"} {
-		tree.Set(hbm+"/"+file, text)
-	}
-	tree.Set(mgmt+"/mig.m.17825792/ecc_status", "1\n")
-	tree.Set(mgmt+"/mig.m.17825793/ecc_enabled", "0\n")
-	d := one(t, sample(t, open(t, written(t, tree), quiet)))
-	want(t, d, 5, collector.FPGAMemoryECCErrors, "HBM[0]", "corrected")
-	want(t, d, 2, collector.FPGAMemoryECCErrors, "HBM[0]", "uncorrected")
-	want(t, d, 1, collector.FPGAMemoryECCLatched, "HBM[0]", "corrected")
-	want(t, d, 1, collector.FPGAMemoryECCLatched, "bank0", "uncorrected")
-	wantNone(t, d, collector.FPGAMemoryECCErrors, "bank0", "uncorrected")
-	wantNone(t, d, collector.FPGAMemoryECCErrors, "bank1", "corrected")
-	want(t, d, 7, collector.FPGAMemoryECCErrors, "bank2", "corrected")
-}
-
-// TestNoBoardController: without one, the FPGA's sensors are used.
-func TestNoBoardController(t *testing.T) {
-	tree := load(t, "xilinx-u250-xrt")
-	tree.Unplug(mgmt + "/xmc.m.18874368")
-	tree.Unplug(u250 + "/xmc.u.18874368")
-	d := one(t, sample(t, open(t, written(t, tree), quiet)))
-	want(t, d, 37, collector.TemperatureCelsius, "fpga")
-	want(t, d, 0.851, collector.FPGAVoltage, "vccint")
-	wantNone(t, d, collector.PowerWatts)
-	if d.Model != "ALVEO U250" {
-		t.Errorf("model %q", d.Model)
-	}
-}
-
-// TestPassiveCard: a card without a fan has no fan that is stopped.
-func TestPassiveCard(t *testing.T) {
-	tree := load(t, "xilinx-u250-xrt")
-	tree.Set(mgmt+"/xmc.m.18874368/fan_presence", "P\n")
-	tree.Set(mgmt+"/xmc.m.18874368/xmc_fan_rpm", "0\n")
-	wantNone(t, one(t, sample(t, open(t, written(t, tree), quiet))), collector.FanSpeed, "fan")
-	tree.Set(mgmt+"/xmc.m.18874368/fan_presence", "A\n")
-	want(t, one(t, sample(t, open(t, written(t, tree), quiet))), 0, collector.FanSpeed, "fan")
 }
