@@ -3,18 +3,20 @@ package main
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"slices"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
 // follow calls a function with the latest Snapshot and each that follows, until ctx is
-// done. It may miss some.
-func follow(ctx context.Context, s *collector.Sampler, call func(*collector.Snapshot)) {
-	for {
+// done, and with the Snapshot of the call before, nil in the first. It may miss some.
+func follow(ctx context.Context, s *collector.Sampler, call func(before, snap *collector.Snapshot)) {
+	for before := (*collector.Snapshot)(nil); ; {
 		next := s.Next()
 		if snap := s.Latest(); snap != nil {
-			call(snap)
+			call(before, snap)
+			before = snap
 		}
 		select {
 		case <-next:
@@ -24,32 +26,17 @@ func follow(ctx context.Context, s *collector.Sampler, call func(*collector.Snap
 	}
 }
 
-// changes are the states that have been logged.
+// changes logs what changes from one Snapshot to the next.
 type changes struct {
 	log     *limitedLog
-	sources map[string]string // Reason by source
-	devices map[string]*loggedDevice
+	refused map[string][]string // calls that were logged, by device
 }
 
-// loggedDevice is what was logged of a device.
-type loggedDevice struct {
-	about   string // of the lines about it
-	down    string
-	refused map[string]bool // by call
-}
-
-func newChanges(log *limitedLog) *changes {
-	return &changes{log: log, sources: map[string]string{}, devices: map[string]*loggedDevice{}}
-}
-
-// logSnapshot logs the changes since the previous Snapshot.
-func (c *changes) logSnapshot(snap *collector.Snapshot) {
-	for _, s := range snap.Sources {
-		before, known := c.sources[s.Source]
-		if known && before == s.Reason || s.Reason == collector.SourceStarting {
+func (c *changes) logSnapshot(before, snap *collector.Snapshot) {
+	for i, s := range snap.Sources {
+		if s.Reason == collector.SourceStarting || before != nil && before.Sources[i].Reason == s.Reason {
 			continue
 		}
-		c.sources[s.Source] = s.Reason
 		log := c.log.about("source " + s.Source)
 		switch {
 		case s.Up:
@@ -62,77 +49,53 @@ func (c *changes) logSnapshot(snap *collector.Snapshot) {
 			log.Error("Source fails", "collector", s.Source, "reason", s.Reason, "err", s.Err)
 		}
 	}
-	for i := range snap.Devices {
-		c.logDevice(&snap.Devices[i])
+	for _, change := range snap.Since(before) {
+		c.logDevice(change.Before, change.After)
 	}
-	for id, d := range c.devices {
-		present, renamed := has(snap, id)
-		if present {
-			continue
-		}
-		delete(c.devices, id)
-		if !renamed {
-			c.log.about(d.about).Info("Device is gone", "device", id)
-		}
-	}
+	c.logRefusals(snap)
 }
 
-// logDevice logs the changes of a device. Changes of partitions are limited
-// together, since each partition that is created has a new id.
-func (c *changes) logDevice(d *collector.Device) {
-	before, known := c.devices[d.ID]
-	if before == nil {
-		before = &loggedDevice{about: "device " + cmp.Or(d.Parent, d.PCI, d.ID)}
-		c.devices[d.ID] = before
-	}
-	c.logRefusals(d, before)
-	if known && before.down == d.Down {
-		return
-	}
-	before.down = d.Down
-	log := c.log.about(before.about)
+// about returns the log of a device. Lines about partitions are limited together,
+// since each partition that is created has a new ID.
+func (c *changes) about(d *collector.Device) *slog.Logger {
+	return c.log.about("device " + cmp.Or(d.Parent, d.PCI, d.ID))
+}
+
+func (c *changes) logDevice(before, d *collector.Device) {
 	switch {
+	case d == nil:
+		c.about(before).Info("Device is gone", "device", before.ID)
+	case before != nil && before.Down == d.Down: // its verdict has changed
 	case d.Down != "":
-		log.Error("Device fails", "device", d.ID, "reason", d.Down)
-	case known:
-		log.Info("Device answers again", "device", d.ID)
+		c.about(d).Error("Device fails", "device", d.ID, "reason", d.Down)
+	case before != nil:
+		c.about(d).Info("Device answers again", "device", d.ID)
 	default:
-		log.Info("Device found", "device", d.ID, "model", d.Model, "pci", d.PCI, "parent", d.Parent)
+		c.about(d).Info("Device found", "device", d.ID, "model", d.Model, "pci", d.PCI, "parent", d.Parent)
 	}
 }
 
-// logRefusals logs each call that the driver begins to refuse for the device. A
+// logRefusals logs each call that the driver begins to refuse for a device. A
 // device that fails reports none, which does not end them.
-func (c *changes) logRefusals(d *collector.Device, logged *loggedDevice) {
-	var refused map[string]bool
-	for _, r := range d.Readings {
-		if r.Metric != collector.CallRefused {
-			continue
-		}
-		call := r.Labels[0]
-		if refused == nil {
-			refused = map[string]bool{}
-		}
-		if refused[call] = true; logged.refused[call] {
-			continue
-		}
-		lost, remedy := explainRefusal(call)
-		c.log.about(logged.about).Warn("Driver refuses a call", "device", d.ID, "call", call, "code", r.Labels[1], "missing", lost, "remedy", remedy)
-	}
-	if d.Down == "" {
-		logged.refused = refused
-	}
-}
-
-// has reports whether a device is in the Snapshot, or has been renamed: a device
-// has its PCI address as its name until its driver reports a UUID.
-func has(snap *collector.Snapshot, id string) (present, renamed bool) {
+func (c *changes) logRefusals(snap *collector.Snapshot) {
+	refused := map[string][]string{}
 	for i := range snap.Devices {
 		d := &snap.Devices[i]
-		if d.ID == id {
-			return true, false
+		before := c.refused[d.ID]
+		if d.Down != "" {
+			refused[d.ID] = before
+			continue
 		}
-		renamed = renamed || d.PCI == id || slices.Contains(d.Functions, id)
+		for _, r := range d.Readings {
+			if r.Metric != collector.CallRefused {
+				continue
+			}
+			call := r.Labels[0]
+			if refused[d.ID] = append(refused[d.ID], call); !slices.Contains(before, call) {
+				lost, remedy := explainRefusal(call)
+				c.about(d).Warn("Driver refuses a call", "device", d.ID, "call", call, "code", r.Labels[1], "missing", lost, "remedy", remedy)
+			}
+		}
 	}
-	return false, renamed
+	c.refused = refused
 }

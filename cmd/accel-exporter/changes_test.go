@@ -13,14 +13,14 @@ import (
 // what is missing and what permits it. A device that fails ends no refusal.
 func TestRefusalsAreLoggedOnce(t *testing.T) {
 	var out bytes.Buffer
-	c := newChanges(&limitedLog{log: slog.New(slog.NewTextHandler(&out, nil))})
+	c := &changes{log: &limitedLog{log: slog.New(slog.NewTextHandler(&out, nil))}}
 	refused := collector.Device{ID: "a"}
 	refused.Set(collector.CallRefused, 1, "nvmlDeviceGetMemoryInfo_v2", "no_permission")
 	refused.Set(collector.CallRefused, 1, "nvmlFoo", "unknown")
 	other := refused
 	other.ID = "b"
 	for _, devices := range [][]collector.Device{{refused}, {refused}, {{ID: "a", Down: collector.ReasonStuck}, other}, {refused, other}, {{ID: "a"}, other}, {refused, other}} {
-		c.logSnapshot(&collector.Snapshot{Devices: devices})
+		c.logSnapshot(nil, &collector.Snapshot{Devices: devices})
 	}
 	lines := strings.Split(out.String(), "\n")
 	for want, times := range map[string]int{
@@ -47,12 +47,13 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 func TestLogLimits(t *testing.T) {
 	var out bytes.Buffer
 	log := &limitedLog{log: slog.New(slog.NewTextHandler(&out, nil))}
-	c := newChanges(log)
+	c := &changes{log: log}
+	none, one := &collector.Snapshot{}, &collector.Snapshot{Devices: []collector.Device{{ID: "GPU-1", PCI: "0000:1b:00.0"}}}
 	for range 500 {
-		c.logSnapshot(&collector.Snapshot{Devices: []collector.Device{{ID: "GPU-1", PCI: "0000:1b:00.0"}}})
-		c.logSnapshot(&collector.Snapshot{})
+		c.logSnapshot(none, one)
+		c.logSnapshot(one, none)
 	}
-	c.logSnapshot(&collector.Snapshot{Devices: []collector.Device{{ID: "GPU-2", PCI: "0000:1c:00.0"}}})
+	c.logSnapshot(none, &collector.Snapshot{Devices: []collector.Device{{ID: "GPU-2", PCI: "0000:1c:00.0"}}})
 	for text, times := range map[string]int{"pci=0000:1b:00.0": maxLogLines / 2, "device=GPU-2": 1, `about="device 0000:1b:00.0"`: 1} {
 		if got := strings.Count(out.String(), text); got != times {
 			t.Errorf("%s: %d lines, want %d\n%s", text, got, times, out.String())

@@ -63,7 +63,7 @@ func (ids *identities) run(ctx context.Context, s *collector.Sampler, p *pods) {
 		ids.writer = solo.New(func(time.Time) error { return ids.store.Write(ids.content) }, func() { ids.store.Close() })
 		defer ids.writer.Stop()
 	}
-	follow(ctx, s, func(snap *collector.Snapshot) {
+	follow(ctx, s, func(_, snap *collector.Snapshot) {
 		ids.eliminate(snap, s, p)
 		ids.save(snap)
 	})

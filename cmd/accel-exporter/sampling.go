@@ -143,7 +143,7 @@ func (p *sampling) run(ctx context.Context) {
 		}
 	})
 	loops.Go(func() { p.pods.run(ctx, func() { p.sampler.Wake("") }) })
-	loops.Go(func() { follow(ctx, p.sampler, newChanges(&p.lines).logSnapshot) })
+	loops.Go(func() { follow(ctx, p.sampler, (&changes{log: &p.lines}).logSnapshot) })
 	if p.flags.releaseDir != "" {
 		loops.Go(func() { p.watchReleases(ctx) })
 	}
