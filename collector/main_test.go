@@ -75,7 +75,7 @@ func init() {
 		"other-build": func(string) { raw(frames(greeting(1))) },
 		"unknown":     func(string) { raw(frames(greeting(0), &message{})) },
 		"bad-round": func(string) {
-			raw(frames(greeting(0), &message{Round: &roundMessage{Seq: 1, Node: columns{Values: []float64{1}}}}))
+			raw(frames(greeting(0), &message{Round: &roundMessage{Seq: 1, Values: []float64{1}}}))
 		},
 		"early": func(string) { raw(frames(&message{Event: &Event{Device: "GPU-a"}})) },
 		"unasked": func(string) {

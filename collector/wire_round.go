@@ -8,20 +8,22 @@ import (
 )
 
 // roundMessage is a Round as it is sent, with the error that came with it. The
-// Readings of its devices and of the node are sent as columns.
+// Readings of its devices, in order, and then those of the node are sent as columns,
+// which gob encodes several times as fast as a list of structs.
 type roundMessage struct {
 	Seq     uint64
 	Failure *failure // nil where there was no error
 	Round   Round
 	Devices []deviceMessage // of Round.Devices, in order
-	Node    columns
+	Series  *series         // nil where it is that of the previous round
+	Values  []float64
 }
 
 type failure struct{ Reason, Text string }
 
 // deviceMessage is what a Device loses on the way.
 type deviceMessage struct {
-	Readings columns
+	Readings int // their number
 	// Age is that of Sampled by the monotonic clock.
 	Age time.Duration
 	// HasClients: Clients is not nil. gob does not distinguish nil from empty.
@@ -53,30 +55,27 @@ func listed(m **Metric) error {
 	return nil
 }
 
-// columns are readings as parallel lists, which gob encodes several times as
-// fast as a list of structs. Where Same is set the metrics and labels are the
-// same as in the previous round, and only the values are sent.
-type columns struct {
-	Same    bool
+// series are the metrics and the labels of readings, without their values.
+type series struct {
 	Metrics []int    // Metric.Index
 	Labels  []string // of all readings, in order
-	Values  []float64
 }
 
-func columnsOf(list []Reading) columns {
-	c := columns{Metrics: make([]int, len(list)), Values: make([]float64, len(list))}
+// columns divides readings.
+func columns(list []Reading) (s series, values []float64) {
+	s.Metrics, values = make([]int, len(list)), make([]float64, len(list))
 	for i := range list {
-		c.Metrics[i], c.Values[i] = list[i].Metric.index, list[i].Value
-		c.Labels = append(c.Labels, list[i].Labels...)
+		s.Metrics[i], values[i] = list[i].Metric.index, list[i].Value
+		s.Labels = append(s.Labels, list[i].Labels...)
 	}
-	return c
+	return s, values
 }
 
-// series returns the readings of c without their values.
-func (c *columns) series() ([]Reading, error) {
-	list := make([]Reading, len(c.Metrics))
-	labels := c.Labels
-	for i, index := range c.Metrics {
+// readings returns the readings of s without their values.
+func (s *series) readings() ([]Reading, error) {
+	list := make([]Reading, len(s.Metrics))
+	labels := s.Labels
+	for i, index := range s.Metrics {
 		m := byIndex(index)
 		if m == nil {
 			return nil, fmt.Errorf("no metric has index %d", index)
@@ -94,63 +93,38 @@ func (c *columns) series() ([]Reading, error) {
 	return list, nil
 }
 
-// fill sets the values of list. A value outside its metric's range cannot come
-// from an intact worker.
-func (c *columns) fill(list []Reading) error {
-	if len(list) != len(c.Values) {
-		return fmt.Errorf("%d values for %d readings", len(c.Values), len(list))
-	}
-	for i, v := range c.Values {
-		if m := list[i].Metric; !m.Range.Contains(v) {
-			return fmt.Errorf("%s is %v", m.Name, v)
-		}
-		list[i].Value = v
-	}
-	return nil
-}
-
 // roundEncoder converts rounds. It keeps the series that the other end knows.
-type roundEncoder struct {
-	last []columns // of the devices, in order, then of the node
-}
+type roundEncoder struct{ last series }
 
 func (e *roundEncoder) encode(seq uint64, r *Round, why error) *roundMessage {
 	m := &roundMessage{Seq: seq, Round: *r}
 	if why != nil {
 		m.Failure = &failure{reason(why), clipText(why.Error())}
 	}
+	var all []Reading
 	m.Round.Devices = slices.Clone(r.Devices)
 	for i := range m.Round.Devices {
 		d := &m.Round.Devices[i]
-		more := deviceMessage{Readings: e.columns(i, d.Readings), HasClients: d.Clients != nil}
+		more := deviceMessage{Readings: len(d.Readings), HasClients: d.Clients != nil}
 		if !d.Sampled.IsZero() {
 			more.Age = time.Since(d.Sampled)
 		}
-		d.Readings = nil
+		all, d.Readings = append(all, d.Readings...), nil
 		m.Devices = append(m.Devices, more)
 	}
-	m.Node, m.Round.Node = e.columns(len(r.Devices), r.Node), nil
-	e.last = e.last[:len(r.Devices)+1]
+	all, m.Round.Node = append(all, r.Node...), nil
+	s, values := columns(all)
+	if m.Values = values; !slices.Equal(s.Metrics, e.last.Metrics) || !slices.Equal(s.Labels, e.last.Labels) {
+		m.Series, e.last = &s, s
+	}
 	return m
-}
-
-func (e *roundEncoder) columns(at int, list []Reading) columns {
-	if at == len(e.last) {
-		e.last = append(e.last, columns{})
-	}
-	c, last := columnsOf(list), &e.last[at]
-	if slices.Equal(c.Metrics, last.Metrics) && slices.Equal(c.Labels, last.Labels) {
-		return columns{Same: true, Values: c.Values}
-	}
-	last.Metrics, last.Labels = c.Metrics, c.Labels
-	return c
 }
 
 // roundDecoder converts back. The label slices that it returns are shared
 // between rounds of the same series.
 type roundDecoder struct {
-	last    [][]Reading // of the devices, in order, then of the node; without values
-	sampled []sampling  // of the devices, in order
+	last    []Reading  // without values
+	sampled []sampling // of the devices, in order
 }
 
 // sampling is a time of the worker, and the same time here. A sample that is sent
@@ -184,22 +158,51 @@ func (d *roundDecoder) decode(m *roundMessage) (r Round, why, err error) {
 		why = &remoteError{m.Failure.Reason, clipText(m.Failure.Text)}
 	}
 	r = m.Round
+	all, err := d.readings(m)
+	if err != nil {
+		return Round{}, why, err
+	}
 	if len(r.Devices) != len(m.Devices) {
 		return Round{}, why, fmt.Errorf("readings of %d devices for %d", len(m.Devices), len(r.Devices))
 	}
 	for i := range r.Devices {
+		n := m.Devices[i].Readings
+		if n < 0 || n > len(all) {
+			return Round{}, why, fmt.Errorf("%d readings of a device, %d are left", n, len(all))
+		}
+		r.Devices[i].Readings, all = all[:n:n], all[n:]
 		if err := d.device(i, &m.Devices[i], &r.Devices[i]); err != nil {
 			return Round{}, why, err
 		}
 	}
+	r.Node = all
 	for i := range r.Distributions {
 		if err := r.Distributions[i].check(); err != nil {
 			return Round{}, why, err
 		}
 	}
-	r.Node, err = d.readings(len(m.Devices), &m.Node)
-	d.last = d.last[:len(m.Devices)+1]
-	return r, why, err
+	return r, why, nil
+}
+
+// readings returns all readings of m. A value outside its metric's range cannot come
+// from an intact worker.
+func (d *roundDecoder) readings(m *roundMessage) (list []Reading, err error) {
+	if m.Series != nil {
+		if d.last, err = m.Series.readings(); err != nil {
+			return nil, err
+		}
+	}
+	list = slices.Clone(d.last)
+	if len(list) != len(m.Values) {
+		return nil, fmt.Errorf("%d values for %d readings", len(m.Values), len(list))
+	}
+	for i, v := range m.Values {
+		if metric := list[i].Metric; !metric.Range.Contains(v) {
+			return nil, fmt.Errorf("%s is %v", metric.Name, v)
+		}
+		list[i].Value = v
+	}
+	return list, nil
 }
 
 // check resolves the metric of a decoded distribution.
@@ -224,26 +227,8 @@ func (r *Reading) check() error {
 	return nil
 }
 
-func (d *roundDecoder) readings(at int, c *columns) ([]Reading, error) {
-	if at == len(d.last) {
-		d.last = append(d.last, nil)
-	}
-	if !c.Same {
-		series, err := c.series()
-		if err != nil {
-			return nil, err
-		}
-		d.last[at] = series
-	}
-	list := slices.Clone(d.last[at])
-	return list, c.fill(list)
-}
-
-func (d *roundDecoder) device(at int, m *deviceMessage, to *Device) (err error) {
+func (d *roundDecoder) device(at int, m *deviceMessage, to *Device) error {
 	to.Sampled = d.sampling(at, to.Sampled, m.Age, time.Now())
-	if to.Readings, err = d.readings(at, &m.Readings); err != nil {
-		return err
-	}
 	for i := range to.Rejects {
 		if err := listed(&to.Rejects[i].Metric); err != nil {
 			return err

@@ -180,34 +180,25 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestSeriesAreSentOnce: metrics and labels of a device are sent again only after
-// a change.
+// TestSeriesAreSentOnce: metrics and labels are sent again only after a change.
 func TestSeriesAreSentOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(r *Round)
 		same   bool
 	}{
-		"nothing":      {func(*Round) {}, true},
 		"values":       {func(r *Round) { r.Devices[0].Readings[0].Value = 2 }, true},
-		"down":         {func(r *Round) { r.Devices[0].Down = ReasonLost }, true},
-		"equal labels": {func(r *Round) { r.Devices[0].Readings[0].Labels = slices.Clone(r.Devices[0].Readings[0].Labels) }, true},
 		"labels":       {func(r *Round) { r.Devices[0].Readings[0].Labels = []string{"memory"} }, false},
 		"metric":       {func(r *Round) { r.Devices[0].Readings[0].Metric = UtilizationRatio }, false},
 		"reading gone": {func(r *Round) { r.Devices[0].Readings = r.Devices[0].Readings[1:] }, false},
 	} {
 		base := gpus(2, 3)
 		var enc roundEncoder
-		if m := enc.encode(1, &base, nil); m.Devices[0].Readings.Same {
-			t.Errorf("%s: the first round lacks its series", name)
-		}
+		first := enc.encode(1, &base, nil)
 		r := clone(base)
 		c.change(&r)
 		second, third := enc.encode(2, &r, nil), enc.encode(3, &r, nil)
-		if second.Devices[0].Readings.Same != c.same || !second.Devices[1].Readings.Same || !third.Devices[0].Readings.Same {
-			t.Errorf("%s: series omitted: %v, %v, %v", name, second.Devices[0].Readings.Same, second.Devices[1].Readings.Same, third.Devices[0].Readings.Same)
-		}
-		if second.Devices[0].Readings.Same && len(second.Devices[0].Readings.Labels) > 0 {
-			t.Errorf("%s: labels sent again", name)
+		if first.Series == nil || (second.Series == nil) != c.same || third.Series != nil {
+			t.Errorf("%s: %+v, %+v, %+v", name, first.Series, second.Series, third.Series)
 		}
 	}
 }
@@ -239,15 +230,16 @@ func TestRemoteErrors(t *testing.T) {
 // TestDecodeRefuses: decode rejects rounds that an intact worker cannot send.
 func TestDecodeRefuses(t *testing.T) {
 	for name, change := range map[string]func(m *roundMessage){
-		"no previous round":     func(m *roundMessage) { m.Devices[0].Readings = columns{Same: true, Values: []float64{1}} },
-		"no such metric":        func(m *roundMessage) { m.Devices[0].Readings.Metrics[0] = len(table) },
-		"negative metric":       func(m *roundMessage) { m.Devices[0].Readings.Metrics[0] = -1 },
-		"too few labels":        func(m *roundMessage) { m.Devices[0].Readings.Labels = nil },
-		"too many labels":       func(m *roundMessage) { m.Devices[0].Readings.Labels = make([]string, 17) },
-		"too few values":        func(m *roundMessage) { m.Devices[0].Readings.Values = nil },
-		"out of range":          func(m *roundMessage) { m.Devices[0].Readings.Values[0] = 1e6 },
-		"not a number":          func(m *roundMessage) { m.Devices[0].Readings.Values[0] = math.NaN() },
-		"node out of range":     func(m *roundMessage) { m.Node.Values = []float64{0} },
+		"no previous round":     func(m *roundMessage) { m.Series = nil },
+		"no such metric":        func(m *roundMessage) { m.Series.Metrics[0] = len(table) },
+		"negative metric":       func(m *roundMessage) { m.Series.Metrics[0] = -1 },
+		"too few labels":        func(m *roundMessage) { m.Series.Labels = nil },
+		"too many labels":       func(m *roundMessage) { m.Series.Labels = make([]string, 17) },
+		"too few values":        func(m *roundMessage) { m.Values = nil },
+		"out of range":          func(m *roundMessage) { m.Values[0] = 1e6 },
+		"not a number":          func(m *roundMessage) { m.Values[0] = math.NaN() },
+		"too many readings":     func(m *roundMessage) { m.Devices[0].Readings = 2 },
+		"a device too few":      func(m *roundMessage) { m.Devices = nil },
 		"a reject of no metric": func(m *roundMessage) { m.Round.Devices[0].Rejects = []Reject{{Metric: &Metric{index: 1 << 40}}} },
 		"a broken client": func(m *roundMessage) {
 			m.Round.Devices[0].Clients = []Client{{Readings: []Reading{{Metric: PowerWatts, Value: -1}}}}
