@@ -65,19 +65,13 @@ func init() {
 				select {}
 			})
 		},
-		"panic": func(string) { work(func(context.Context) (Round, error) { panic("index out of luck") }) },
-		"exit":  func(string) { work(func(context.Context) (Round, error) { os.Exit(3); return Round{}, nil }) },
+		"exit": func(string) { work(func(context.Context) (Round, error) { os.Exit(3); return Round{}, nil }) },
 		// Invalid or unexpected data on the pipe.
-		"garbage": func(string) { raw([]byte("NVRM: loading\n")) },
-		"garbage-later": func(string) {
-			raw(append(frames(greeting(0)), "free(): invalid pointer\n"...))
-		},
+		"garbage":     func(string) { raw([]byte("NVRM: loading\n")) },
 		"other-build": func(string) { raw(frames(greeting(1))) },
-		"unknown":     func(string) { raw(frames(greeting(0), &message{})) },
 		"bad-round": func(string) {
 			raw(frames(greeting(0), &message{Round: &roundMessage{Seq: 1, Values: []float64{1}}}))
 		},
-		"early": func(string) { raw(frames(&message{Event: &Event{Device: "GPU-a"}})) },
 		"unasked": func(string) {
 			raw(frames(greeting(0), &message{Round: new(roundEncoder).encode(7, &Round{}, nil)}))
 		},

@@ -124,20 +124,14 @@ func TestProcessWorkerEnds(t *testing.T) {
 		is   error
 		text string
 	}{
-		"linker":        {"exit_127", ErrCrashed, "undefined symbol: nvmlDeviceGetFoo"},
-		"exit":          {"exit_3", ErrCrashed, ""},
-		"signal:SEGV":   {"signal_segv", ErrCrashed, ""},
-		"signal:KILL":   {"signal_kill", ErrCrashed, ""},
-		"report":        {"signal_segv", ErrCrashed, "SIGSEGV: segmentation violation"},
-		"panic":         {"exit_2", ErrCrashed, "panic: index out of luck"},
-		"garbage":       {"garbage", ErrProtocol, "no frame begins with"},
-		"garbage-later": {"garbage", ErrProtocol, "no frame begins with"},
-		"other-build":   {"garbage", ErrProtocol, "another build"},
-		"unknown":       {"garbage", ErrProtocol, "unexpected message"},
-		"early":         {"garbage", ErrProtocol, "unexpected message"},
-		"bad-round":     {"garbage", ErrProtocol, "round: 1 values for 0 readings"},
-		"signal:PWR":    {"signal_30", ErrCrashed, ""},
-		"unasked":       {"garbage", ErrProtocol, "answer 7 to request 1"},
+		"linker":      {"exit_127", ErrCrashed, "undefined symbol: nvmlDeviceGetFoo"},
+		"exit":        {"exit_3", ErrCrashed, ""},
+		"signal:SEGV": {"signal_segv", ErrCrashed, ""},
+		"report":      {"signal_segv", ErrCrashed, "SIGSEGV: segmentation violation"},
+		"garbage":     {"garbage", ErrProtocol, "no frame begins with"},
+		"other-build": {"garbage", ErrProtocol, "another build"},
+		"bad-round":   {"garbage", ErrProtocol, "round: 1 values for 0 readings"},
+		"unasked":     {"garbage", ErrProtocol, "answer 7 to request 1"},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			t.Parallel()
@@ -196,36 +190,6 @@ func TestProcessFinalAnswers(t *testing.T) {
 				t.Errorf("round %v of the new worker, back-off %v", n, p.backoff)
 			}
 		})
-	}
-}
-
-// TestTail: tail keeps the first line of a crash report, else the last line of
-// the worker's stderr.
-func TestTail(t *testing.T) {
-	for stderr, want := range map[string]string{
-		"":                                    "",
-		"one\ntwo\n\n":                        "two",
-		"one\nhalf":                           "half",
-		"SIGBUS: bus error\nPC=1\nx\n":        "SIGBUS: bus error",
-		"panic: a\n\ngoroutine 1\npanic: b\n": "panic: a",
-		"free(): invalid pointer\nSIGABRT: abort\nPC=1\n": "SIGABRT: abort",
-		"bad \xff byte\n":               "bad ? byte",
-		strings.Repeat("é", 1e5) + "\n": strings.Repeat("é", 150),
-	} {
-		var w tail
-		io.WriteString(&w, stderr)
-		if got := w.last(); got != want {
-			t.Errorf("%.40q: kept %q, want %q", stderr, got, want)
-		}
-	}
-}
-
-func TestProcessDoesNotStart(t *testing.T) {
-	p := NewProcess("w", func() *exec.Cmd { return exec.Command("/nonexistent/worker") }, nil)
-	for range 2 {
-		if _, err := sample(t, p); err == nil || !strings.Contains(err.Error(), "start worker: ") || reason(err) != SourceError {
-			t.Errorf("Sample: %v", err)
-		}
 	}
 }
 
@@ -417,21 +381,6 @@ func TestProcessRelease(t *testing.T) {
 	}
 }
 
-// TestProcessReleaseUnnoticed: a release and an attachment between two Samples do
-// not count as a crash.
-func TestProcessReleaseUnnoticed(t *testing.T) {
-	p, _ := newTestProcess(t, "good")
-	for range 3 {
-		if n := energy(t, p); n != 1 {
-			t.Errorf("first round of a worker is %v", n)
-		}
-		if err := p.Release(0); err != nil {
-			t.Fatal(err)
-		}
-		p.Attach()
-	}
-}
-
 func TestProcessReleaseForATime(t *testing.T) {
 	p, _ := newTestProcess(t, "good")
 	energy(t, p)
@@ -476,87 +425,6 @@ func TestProcessReleaseDuringSample(t *testing.T) {
 				t.Errorf("Sample: %v", err)
 			}
 		})
-	}
-}
-
-// TestProcessRaces: concurrent Samples, releases and attachments report no crash.
-func TestProcessRaces(t *testing.T) {
-	p, _ := newTestProcess(t, "good")
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for i := range 10 {
-			if err := p.Release(time.Duration(i%3) * time.Millisecond); err != nil {
-				t.Error(err)
-			}
-			p.PID()
-			p.Released()
-			p.Attach()
-			poll(t, "a worker", func() bool { return p.PID() != 0 })
-		}
-	}()
-	for {
-		if _, err := sample(t, p); err != nil && !errors.Is(err, ErrReleased) {
-			t.Fatalf("Sample: %v", err)
-		}
-		select {
-		case <-ended:
-			return
-		default:
-		}
-	}
-}
-
-// TestProcessUnderSampler: the event counts of a worker continue after it is
-// restarted.
-func TestProcessUnderSampler(t *testing.T) {
-	var s *Sampler
-	p := NewProcess("w", func() *exec.Cmd { return testCommand("good") }, func(e Event) { s.Emit(e) })
-	set := DefaultSettings()
-	set.Interval = 10 * time.Millisecond
-	s = NewSampler(set)
-	s.Add(p)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- s.Run(ctx) }()
-	shown := []*Metric{SourceUp, SourceRestarts, XidErrors}
-	until := func(want ...string) {
-		t.Helper()
-		timeout := time.After(patience)
-		for {
-			next := s.Next()
-			got := []string{}
-			if snap := s.Latest(); snap != nil {
-				got = nonzero(snap, shown...)
-				if snap.Sources[0].Reason == SourceCrashed {
-					got = append(got, "crashed")
-				}
-			}
-			if slices.Equal(got, want) {
-				return
-			}
-			select {
-			case <-next:
-			case <-timeout:
-				t.Fatalf("waited for %q, the last is %q", want, got)
-			}
-		}
-	}
-	until("source_up{w,} 1")
-	if got := page(s.Latest(), SourceRestarts); !slices.Equal(got, []string{"source_worker_exits_total{w,none} 0"}) {
-		t.Errorf("before the first exit: %q", got)
-	}
-	syscall.Kill(p.PID(), syscall.SIGUSR1)
-	until("source_up{w,} 1", "gpu_xid_errors_total{GPU-a,79} 1")
-	syscall.Kill(p.PID(), syscall.SIGKILL)
-	until("source_worker_exits_total{w,signal_kill} 1", "gpu_xid_errors_total{GPU-a,79} 1", "crashed")
-	until("source_up{w,} 1", "source_worker_exits_total{w,signal_kill} 1", "gpu_xid_errors_total{GPU-a,79} 1")
-	syscall.Kill(p.PID(), syscall.SIGUSR1)
-	until("source_up{w,} 1", "source_worker_exits_total{w,signal_kill} 1", "gpu_xid_errors_total{GPU-a,79} 2")
-	pid := p.PID()
-	cancel()
-	if err := <-ended; err != nil || !gone(pid) {
-		t.Errorf("Run: %v; worker gone: %v", err, gone(pid))
 	}
 }
 

@@ -211,7 +211,6 @@ func TestSamplerRounds(t *testing.T) {
 			{devices: []Device{card("a", 40, 7)}, node: driver, want: slices.Concat([]string{"driver_info{acme,1,,,} 1"}, src("", 1, "ok=1"), up("a"))},
 			{devices: []Device{card("a", 40, 7)}, node: driver, want: slices.Concat([]string{"driver_info{acme,1,,,} 1"}, src("", 1, "ok=2"), up("a"))},
 		},
-		"no devices": {{want: src("", 1, "ok=1")}},
 		"partial": {
 			{devices: []Device{card("a", 40, 7)}, err: errors.New("read b: oops"), want: slices.Concat(src("", 1, "partial=1"), up("a"))},
 		},
@@ -238,13 +237,6 @@ func TestSamplerRounds(t *testing.T) {
 			{devices: []Device{card("b", 40, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("b"))},
 			{devices: []Device{partial}, want: slices.Concat(src("", 1, "ok=2"), []string{"energy_joules_total{b} 9", "firmware_info{b,vbios,7} 1", "device_up{b,lost} 0"})},
 		},
-		"down with a new firmware version": {
-			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("a"))},
-			{devices: []Device{renamed}, want: slices.Concat(src("", 1, "ok=2"), []string{"firmware_info{a,vbios,8} 1", "energy_joules_total{a} 7", "device_up{a,error} 0"})},
-		},
-		"down from the start": {
-			{devices: []Device{{ID: "a", Class: FPGA, Down: ReasonUnavailable}}, want: slices.Concat(src("", 1, "ok=1"), []string{"device_up{a,unavailable} 0"})},
-		},
 		"down for a reason that the source defines": {
 			{devices: []Device{{ID: "a", Class: FPGA, Down: "in_reset"}}, want: slices.Concat(src("", 1, "ok=1"), []string{"device_up{a,in_reset} 0"})},
 		},
@@ -266,15 +258,6 @@ func TestSamplerRounds(t *testing.T) {
 		"known, then found by its PCI address only": {
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("a"))},
 			{devices: []Device{passing}, want: slices.Concat(src("", 1, "ok=2"), gone("a", "lost"))},
-			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=3"), up("a"))},
-		},
-		"identified after a temporary name": {
-			{devices: []Device{{ID: "nvidia0", Class: FPGA, Down: ReasonLost}}, want: slices.Concat(src("", 1, "ok=1"), []string{"device_up{nvidia0,lost} 0"})},
-			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=2"), up("a"))},
-		},
-		"missing, then back": {
-			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("a"))},
-			{want: slices.Concat(src("", 1, "ok=2"), gone("a", "missing"))},
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=3"), up("a"))},
 		},
 		"partition removed by a reconfiguration": {
@@ -416,22 +399,6 @@ func TestSourceAge(t *testing.T) {
 		time.Sleep(time.Hour + 100*time.Millisecond)
 		synctest.Wait()
 		expect(t, s, []*Metric{SourceAge}, "source_age_seconds{s} 3600")
-	})
-}
-
-func TestSamplerDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		// A source that returns at its deadline can still deliver readings.
-		f := newFake("s")
-		f.do(func(ctx context.Context) (Round, error) {
-			<-ctx.Done()
-			return Round{Devices: []Device{card("a", 40, 7)}}, ctx.Err()
-		})
-		s := start(t, DefaultSettings(), f)
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
-		expect(t, s, []*Metric{SourceUp, SourceRounds, TemperatureCelsius},
-			"source_up{s,} 1", "source_rounds_total{s,partial} 1", "temperature_celsius{a,gpu} 40")
 	})
 }
 
@@ -587,32 +554,6 @@ func TestSamplerEventsOutlive(t *testing.T) {
 		tick()
 		s.Emit(xid("a", 79))
 		step("after the recovery", "device_up{a,} 1", "gpu_xid_errors_total{a,79} 4", "device_up{b,} 1")
-	})
-}
-
-func TestSamplerApply(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake("s", gpu("a"), card("c", 1, 1))
-		s := start(t, Settings{}, f) // zero means the default interval
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		if n := f.count(); n != 11 {
-			t.Errorf("%d rounds in ten seconds, want 11", n)
-		}
-		s.Emit(xid("a", 600))
-		s.Apply(Settings{Interval: time.Minute, XidBaseline: []int{600, 601}})
-		synctest.Wait()
-		got := page(s.Latest(), XidErrors)
-		if want := []string{"gpu_xid_errors_total{a,600} 1", "gpu_xid_errors_total{a,601} 0"}; !slices.Equal(got[len(got)-2:], want) {
-			t.Errorf("the baseline ends with %q, want %q", got[len(got)-2:], want)
-		}
-		tick() // the round that was due
-		f.count()
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		if n := f.count(); n != 10 {
-			t.Errorf("%d rounds in ten minutes, want 10", n)
-		}
 	})
 }
 

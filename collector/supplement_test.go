@@ -53,28 +53,6 @@ func TestTwoSourcesOfOneDevice(t *testing.T) {
 	})
 }
 
-// TestSampleTimeOfTwoSources: the sample time of a device is the later one of its
-// sources.
-func TestSampleTimeOfTwoSources(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := nvGPU("GPU-a", "0000:1b:00.0")
-		nvml, dcgm := newFake("nvidia", d), newFake("dcgm")
-		s := start(t, DefaultSettings(), nvml, dcgm)
-		tick()
-		nvml.answer(Round{}, ErrDriver)
-		time.Sleep(time.Minute)
-		later := fromDCGM("GPU-a")
-		dcgm.answer(Round{Devices: []Device{later}}, nil)
-		tick()
-		tick()
-		for _, r := range s.Latest().Devices[0].Readings {
-			if r.Metric == DeviceSampleTime && r.Value != seconds(later.Sampled) {
-				t.Errorf("last sample at %v, want %v", r.Value, seconds(later.Sampled))
-			}
-		}
-	})
-}
-
 // TestCounterOfTwoSources: a counter of both sources always comes from the first
 // one, even while that source fails. A change of the origin would make it jump.
 func TestCounterOfTwoSources(t *testing.T) {
@@ -106,18 +84,6 @@ func TestCounterOfTwoSources(t *testing.T) {
 			tick()
 			expect(t, s, []*Metric{EnergyJoules}, "energy_joules_total{GPU-a} "+step.want)
 		}
-	})
-}
-
-// TestDeviceOfSecondSourceAlone: a device that only the second source reports is
-// exported.
-func TestDeviceOfSecondSourceAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sw := Device{ID: "0000:05:00.0", PCI: "0000:05:00.0", Class: Switch, Vendor: "nvidia", Sampled: time.Now()}
-		sw.Set(TemperatureCelsius, 40, "switch")
-		s := start(t, DefaultSettings(), newFake("nvidia", nvGPU("GPU-a", "0000:1b:00.0")), newFake("dcgm", sw, fromDCGM("GPU-b")))
-		tick()
-		expect(t, s, []*Metric{TemperatureCelsius, PowerWatts}, "temperature_celsius{0000:05:00.0,switch} 40", "power_watts{GPU-a} 100", "power_watts{GPU-b} 55")
 	})
 }
 
@@ -183,22 +149,6 @@ func TestThreeWitnesses(t *testing.T) {
 	}
 }
 
-// TestThreeWitnessesAreNamed: an event that three sources report is in the
-// Snapshot once, with all three witnesses.
-func TestThreeWitnessesAreNamed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := start(t, DefaultSettings(), newFake("nvidia", nvGPU("GPU-a", "0000:1b:00.0")), newFake("kernellog"), newFake("dcgm"))
-		tick()
-		for _, source := range []string{"nvidia", "kernellog", "dcgm"} {
-			s.Emit(Event{Source: source, Device: "GPU-a", Kind: EventXid, Code: 79})
-		}
-		tick()
-		if e := s.Latest().Events; len(e) != 1 || len(e[0].Witnesses) != 3 {
-			t.Errorf("Events: %+v", e)
-		}
-	})
-}
-
 // TestPlace: an event at a place on a GPU is attributed to the partition at that
 // place, and to no partition if there are several.
 func TestPlace(t *testing.T) {
@@ -216,21 +166,5 @@ func TestPlace(t *testing.T) {
 				t.Errorf("place %q is partition %q, want %q", place, e[len(e)-1].Partition, want)
 			}
 		}
-	})
-}
-
-// TestSXidOfTwoWitnesses: an SXid that the kernel log and DCGM both report counts
-// once.
-func TestSXidOfTwoWitnesses(t *testing.T) {
-	const pci = "0000:05:00.0"
-	synctest.Test(t, func(t *testing.T) {
-		sw := Device{ID: pci, PCI: pci, Class: Switch, Vendor: "nvidia", Sampled: time.Now()}
-		s := start(t, DefaultSettings(), newFake("dcgm", sw), newFake("kernellog"))
-		tick()
-		s.Emit(Event{Source: "kernellog", PCI: pci, Kind: EventSXid, Code: 12028})
-		s.Emit(Event{Source: "dcgm", Device: pci, Kind: EventSXid, Code: 12028})
-		s.Emit(Event{Source: "kernellog", PCI: pci, Kind: EventSXid, Code: 20034})
-		tick()
-		expect(t, s, []*Metric{SXidErrors}, "nvswitch_sxid_errors_total{"+pci+",12028} 1", "nvswitch_sxid_errors_total{"+pci+",20034} 1")
 	})
 }

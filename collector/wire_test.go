@@ -273,18 +273,6 @@ func gpus(n, k int) Round {
 	return r
 }
 
-func TestEventTrip(t *testing.T) {
-	p := newWire()
-	for _, e := range []Event{
-		{},
-		{Time: time.Unix(1e9, 7), Device: "GPU-a", Partition: "MIG-b", Kind: EventXid, Code: 1<<64 - 1},
-	} {
-		if diff := cmp.Diff(&message{Event: &e}, p.message(t, &message{Event: &e})); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	}
-}
-
 func TestFrames(t *testing.T) {
 	whole := frames(&request{1, 2}, &request{3, 4})
 	r := newFrameReader(bytes.NewReader(whole))
