@@ -50,18 +50,3 @@ func TestAttention(t *testing.T) {
 		})
 	}
 }
-
-func TestVanished(t *testing.T) {
-	j := attention.New()
-	now := time.Now()
-	failed := func() *collector.Snapshot {
-		return &collector.Snapshot{Time: now, Devices: []collector.Device{{ID: "GPU-1", Verdict: &collector.Verdict{State: "failed"}}}}
-	}
-	j.Judge(failed())
-	j.Judge(&collector.Snapshot{Time: now})
-	s := failed()
-	s.Devices[0].Verdict.State = "healthy"
-	if j.Judge(s); s.Devices[0].Attention {
-		t.Error("a device that was forgotten kept its attention")
-	}
-}

@@ -170,15 +170,6 @@ func TestIncidents(t *testing.T) {
 	}
 }
 
-// TestMixedReasons: throttling beside a fault is a fault.
-func TestMixedReasons(t *testing.T) {
-	v := as(collector.ReasonThrottling, fault("degraded", "inspect", "throttled_by_heat|throttled by heat"))
-	v.Reasons = append(v.Reasons, collector.Reason{Code: "nvlink_down", Brief: "NVLink down link 3", Severity: "degraded"})
-	if got := incident(t, attention.New(), began, card(v)).labels["kind"]; got != "degraded" {
-		t.Error(got)
-	}
-}
-
 // TestIncidentLabels: all that a message needs is in the labels.
 func TestIncidentLabels(t *testing.T) {
 	v := fault("failed", "reboot", "a", "b", "c", "d", "e", "f", "g")
