@@ -11,13 +11,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 )
 
-// Limits of a catalogue.
-const (
-	maxEntries = 1000
-	maxTable   = 64  // keys of labels, firmware, bitstream and root_key
-	maxSet     = 100 // approved values of one component
-)
-
 // Catalogue is the content of a file of approved configurations.
 type Catalogue struct {
 	// Entries are tried in order; the first match applies.
@@ -86,9 +79,6 @@ func Load(path string) (*Catalogue, error) {
 
 // Check implements strict.Checker.
 func (c *Catalogue) Check() error {
-	if len(c.Entries) > maxEntries {
-		return strict.At(fmt.Errorf("found %d entries; accepted are at most %d", len(c.Entries), maxEntries), "entries")
-	}
 	for i := range c.Entries {
 		e := &c.Entries[i]
 		for j := range c.Entries[:i] {
@@ -147,20 +137,14 @@ func (a *Approved) Check() error {
 // checkSet rejects an empty set of approved values, which is ambiguous: nothing
 // approved, or nothing compared.
 func checkSet[V any](set []V, at ...any) error {
-	switch {
-	case set != nil && len(set) == 0:
+	if set != nil && len(set) == 0 {
 		return strict.At(errors.New("found an empty list; accepted is at least one value"), at...)
-	case len(set) > maxSet:
-		return strict.At(fmt.Errorf("found %d values; accepted are at most %d", len(set), maxSet), at...)
 	}
 	return nil
 }
 
 // checkTable rejects keys that are invalid as label values.
 func checkTable[V any](key string, table map[string]V) error {
-	if len(table) > maxTable {
-		return strict.At(fmt.Errorf("found %d keys; accepted are at most %d", len(table), maxTable), key)
-	}
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if err := checkText(name); err != nil {
 			return strict.At(fmt.Errorf("as a key: %w", err), key, name)

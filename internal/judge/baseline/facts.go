@@ -1,11 +1,49 @@
 package baseline
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
+
+// The sections of Approved.
+const (
+	sectionDriver    = "driver"
+	sectionCUDA      = "cuda"
+	sectionModule    = "module"
+	sectionMIG       = "mig"
+	sectionFirmware  = "firmware"
+	sectionBitstream = "bitstream"
+	sectionRootKey   = "root_key"
+)
+
+// view is a device with the properties that follow from its readings.
+type view struct {
+	*collector.Device
+	pciID string
+	up    bool // the device answers
+}
+
+func look(d *collector.Device) view {
+	v := view{Device: d}
+	for i := range d.Readings {
+		switch r := &d.Readings[i]; r.Metric {
+		case collector.DeviceUp:
+			v.up = v.up || r.Value == 1
+		case collector.FPGAInfo:
+			v.pciID = cmp.Or(r.Label("pci_id"), v.pciID)
+		case collector.PCIeFunctionInfo:
+			vendor, device := strings.TrimPrefix(r.Label("vendor_id"), "0x"), strings.TrimPrefix(r.Label("device_id"), "0x")
+			if r.Label("pci_address") == v.PCI && vendor != "" && device != "" {
+				v.pciID = cmp.Or(v.pciID, vendor+":"+device)
+			}
+		}
+	}
+	return v
+}
 
 // fact is one value of a component.
 type fact struct {
@@ -30,7 +68,7 @@ func (f *fact) component() string {
 // facts returns the known components of the device. Values that were not read
 // now are omitted: values of a device that does not answer, or of a region that
 // is empty or being configured.
-func (v *view) facts(drivers []collector.Reading) []fact {
+func (v *view) facts(node []collector.Reading) []fact {
 	var out []fact
 	add := func(section, name, value string) {
 		if value != "" {
@@ -41,15 +79,15 @@ func (v *view) facts(drivers []collector.Reading) []fact {
 	if !v.up {
 		return out
 	}
-	for i := range drivers {
-		if r := &drivers[i]; r.Label("vendor") == v.vendor {
+	for i := range node {
+		if r := &node[i]; r.Metric == collector.DriverInfo && r.Label("vendor") == v.Vendor {
 			add(sectionDriver, "", r.Label("version"))
 			add(sectionCUDA, "", r.Label("cuda_version"))
 		}
 	}
 	add(sectionMIG, "", string(v.layout()))
-	for i := range v.readings {
-		r := &v.readings[i]
+	for i := range v.Readings {
+		r := &v.Readings[i]
 		switch r.Metric {
 		case collector.FirmwareInfo:
 			if name := r.Label("component"); name != "" && !reserved(name) {
@@ -76,9 +114,9 @@ const moduleNone = "none"
 // does not answer, else from the source of the device.
 func (v *view) module() string {
 	module := ""
-	for i := range v.readings {
-		switch r := &v.readings[i]; {
-		case r.Metric == collector.PCIeDriverBound && r.Label("pci_address") == v.pci:
+	for i := range v.Readings {
+		switch r := &v.Readings[i]; {
+		case r.Metric == collector.PCIeDriverBound && r.Label("pci_address") == v.PCI:
 			if r.Value == 0 {
 				return moduleNone
 			}
@@ -93,14 +131,14 @@ func (v *view) module() string {
 // empty reports whether the region is known to have no usable design now. The id
 // that is still exported is that of the previous design.
 func (v *view) empty(region string) bool {
-	return slices.ContainsFunc(v.readings, func(r collector.Reading) bool {
+	return slices.ContainsFunc(v.Readings, func(r collector.Reading) bool {
 		return r.Metric == collector.FPGABitstreamLoaded && r.Label("region") == region && r.Value == 0
 	})
 }
 
 // anyEmpty reports whether a region is empty.
 func (v *view) anyEmpty() bool {
-	return slices.ContainsFunc(v.readings, func(r collector.Reading) bool {
+	return slices.ContainsFunc(v.Readings, func(r collector.Reading) bool {
 		return r.Metric == collector.FPGABitstreamLoaded && r.Value == 0
 	})
 }
@@ -109,8 +147,8 @@ func (v *view) anyEmpty() bool {
 func (v *view) layout() Layout {
 	counts := map[string]int{}
 	layout := Layout("")
-	for i := range v.readings {
-		switch r := &v.readings[i]; r.Metric {
+	for i := range v.Readings {
+		switch r := &v.Readings[i]; r.Metric {
 		case collector.MIGMode:
 			if r.Label("when") == "current" {
 				layout = layoutEmpty
@@ -128,9 +166,6 @@ func (v *view) layout() Layout {
 			}
 			counts[profile] = int(r.Value)
 		}
-	}
-	if len(counts) > maxProfiles {
-		return ""
 	}
 	if len(counts) > 0 {
 		return layoutOf(counts)

@@ -1,13 +1,11 @@
 package baseline_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 )
 
 // generator makes Snapshots from fuzz data. It uses few texts, so that values often
@@ -29,9 +27,9 @@ func newGenerator(data []byte) *generator {
 	return &generator{data: []byte(rest), texts: append(texts, strings.Split(head, "\n")...)}
 }
 
-// addRandom adds a thousand inputs of n pseudo-random bytes each.
+// addRandom adds inputs of n pseudo-random bytes each.
 func addRandom(f *testing.F, n int) {
-	for seed := range uint64(1000) {
+	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		data := make([]byte, n)
 		for i := range data {
@@ -96,64 +94,4 @@ func (g *generator) snapshot() *collector.Snapshot {
 		s.Devices = append(s.Devices, g.device())
 	}
 	return s
-}
-
-// next returns a Snapshot with one or two changes of s.
-func (g *generator) next(s *collector.Snapshot) *collector.Snapshot {
-	s = snapshot(s.Node, s.Devices...)
-	for range 1 + g.below(2) {
-		if len(s.Devices) == 0 || g.below(12) == 1 {
-			return g.snapshot()
-		}
-		d := &s.Devices[g.below(len(s.Devices))]
-		switch g.below(11) {
-		case 0:
-			d.Class = g.class()
-		case 1:
-			d.Vendor = g.text()
-		case 2:
-			d.Model = g.text()
-		case 3:
-			d.PCI = g.text()
-		case 4:
-			d.Readings = append(d.Readings, g.reading(families[g.below(len(families))]))
-		case 5:
-			d.Readings = d.Readings[:max(0, len(d.Readings)-1)]
-		case 6:
-			d.Readings = d.Readings[min(1, len(d.Readings)):]
-		case 7:
-			d.Readings = append(d.Readings, up)
-		case 8:
-			s.Node = append(s.Node, g.reading(collector.DriverInfo))
-		case 9:
-			s.Node = s.Node[:max(0, len(s.Node)-1)]
-		case 10:
-			*d = s.Devices[g.below(len(s.Devices))] // the same device from two sources
-		}
-	}
-	return s
-}
-
-// catalogue returns a generated catalogue.
-func (g *generator) catalogue() *baseline.Catalogue {
-	set := func() []baseline.Pattern {
-		return []baseline.Pattern{baseline.Pattern(g.text()), baseline.Pattern(g.text())}[:1+g.below(2)]
-	}
-	table := func() map[string][]baseline.Pattern {
-		return map[string][]baseline.Pattern{g.text(): set(), g.text(): set()}
-	}
-	c := new(baseline.Catalogue)
-	for n := range g.below(4) {
-		e := baseline.Entry{Name: baseline.Pattern(fmt.Sprint("e", n))}
-		e.Match = []baseline.Match{
-			{},
-			{Class: string(g.class())},
-			{Vendor: baseline.Pattern(g.text())},
-			{Model: baseline.Pattern(g.text())},
-			{PCIID: baseline.PCIID(g.text())},
-		}[g.below(5)]
-		e.Approved = baseline.Approved{Driver: set(), Module: set(), Firmware: table(), Bitstream: table(), MIG: []baseline.Layout{baseline.Layout(g.text())}}
-		c.Entries = append(c.Entries, e)
-	}
-	return c
 }

@@ -1,7 +1,6 @@
 package baseline
 
 import (
-	"slices"
 	"sync/atomic"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -22,26 +21,12 @@ type Options struct {
 type Judge struct {
 	options   Options
 	catalogue atomic.Pointer[Catalogue]
-
-	// Results of the last Snapshot. A device whose view has not changed is not
-	// compared again.
-	applied *Catalogue
-	drivers []collector.Reading
-	devices map[string]*conclusion
-	round   uint64
-}
-
-// conclusion is the result for one view of a device.
-type conclusion struct {
-	view     view
-	readings []collector.Reading
-	round    uint64 // in which the device was last seen
 }
 
 // New returns a Judge for c. A nil catalogue compares only the designs in resource
 // names.
 func New(c *Catalogue, o Options) *Judge {
-	j := &Judge{options: o, devices: map[string]*conclusion{}}
+	j := &Judge{options: o}
 	j.catalogue.Store(c)
 	return j
 }
@@ -53,40 +38,22 @@ func (j *Judge) Apply(c *Catalogue) { j.catalogue.Store(c) }
 // Judge implements collector.Judge.
 func (j *Judge) Judge(snap *collector.Snapshot) {
 	c := j.catalogue.Load()
-	if c != j.applied || !j.knows(snap.Node) {
-		clear(j.devices)
-		j.applied, j.drivers = c, driversOf(snap.Node)
-	}
-	j.round++
-	there := 0
+	seen := make(map[string]bool, len(snap.Devices))
 	for i := range snap.Devices {
 		d := &snap.Devices[i]
 		// A partition is covered by the layout of its parent; a device without a
-		// class is known from events only.
-		if d.Parent != "" || d.Class == "" {
+		// class is known from events only; a second source may have a device of
+		// the same name.
+		if d.Parent != "" || d.Class == "" || seen[d.ID] {
 			continue
 		}
-		known := j.devices[d.ID]
-		if known != nil && known.round == j.round {
-			continue // a second source has a device of that name
-		}
-		there++
-		var held []string
+		seen[d.ID] = true
+		var designs []Expectation
 		if j.options.Resources != nil {
-			held = j.options.Resources(d.ID)
+			designs = expectations(j.options.Resources(d.ID))
 		}
-		if known == nil || !known.view.shows(d, held) {
-			known = j.conclude(look(d, held))
-			j.devices[d.ID] = known
-		}
-		known.round = j.round
-		d.Readings = append(d.Readings, known.readings...)
-	}
-	if there < len(j.devices) {
-		for id, known := range j.devices {
-			if known.round != j.round {
-				delete(j.devices, id)
-			}
+		if c != nil || len(designs) > 0 {
+			d.Readings = append(d.Readings, c.judge(d, snap.Node, j.options.Labels, designs)...)
 		}
 	}
 	if c != nil {
@@ -94,44 +61,20 @@ func (j *Judge) Judge(snap *collector.Snapshot) {
 	}
 }
 
-// knows reports whether the drivers of the node are unchanged.
-func (j *Judge) knows(node []collector.Reading) bool {
-	n := 0
-	for i := range node {
-		if node[i].Metric != collector.DriverInfo {
-			continue
-		}
-		if n == len(j.drivers) || !sameReading(&j.drivers[n], &node[i]) {
-			return false
-		}
-		n++
-	}
-	return n == len(j.drivers)
-}
-
-func driversOf(node []collector.Reading) []collector.Reading {
+// judge compares one device with its entry and with the designs that its
+// resource names encode.
+func (c *Catalogue) judge(d *collector.Device, node []collector.Reading, labels map[string]string, designs []Expectation) []collector.Reading {
 	var out []collector.Reading
-	for _, r := range node {
-		if r.Metric == collector.DriverInfo {
-			r.Labels = slices.Clone(r.Labels)
-			out = append(out, r)
+	v := look(d)
+	facts := v.facts(node)
+	if e := c.entryFor(&v, labels); e != nil {
+		out = append(out, collector.Reading{Metric: collector.BaselineInfo, Labels: []string{string(e.Name)}, Value: 1})
+		for _, x := range compare(facts, &e.Approved) {
+			out = append(out, x.reading())
 		}
 	}
-	return out
-}
-
-// conclude compares one device with its entry and with its resource names.
-func (j *Judge) conclude(v view) *conclusion {
-	out := &conclusion{view: v}
-	facts := v.facts(j.drivers)
-	if e := j.applied.entryFor(&v, j.options.Labels); e != nil {
-		out.readings = append(out.readings, collector.Reading{Metric: collector.BaselineInfo, Labels: []string{string(e.Name)}, Value: 1})
-		for _, c := range compare(facts, &e.Approved) {
-			out.readings = append(out.readings, c.reading())
-		}
-	}
-	for _, c := range promised(&v, facts) {
-		out.readings = append(out.readings, c.reading())
+	for _, x := range promised(designs, facts, v.anyEmpty()) {
+		out = append(out, x.reading())
 	}
 	return out
 }

@@ -180,24 +180,6 @@ func TestJudge(t *testing.T) {
 			devices:   []collector.Device{h100("G", reading(collector.MIGMode, 1, "current"), reading(collector.MIGInstances, 6, "1g.10gb"), reading(collector.MIGInstances, 1, ""))},
 			want:      []string{"G is a"},
 		},
-		"a profile with 0 instances": {
-			catalogue: "entries: [{name: a, approved: {mig: [7x1g.10gb]}}]",
-			devices:   []collector.Device{h100("G", reading(collector.MIGMode, 1, "current"), reading(collector.MIGInstances, 7, "1g.10gb"), reading(collector.MIGInstances, 0, "3g.40gb"))},
-			want:      []string{"G is a", "G mig want 7x1g.10gb have 7x1g.10gb: 0"},
-		},
-		"a mode that is only pending": {
-			catalogue: "entries: [{name: a, approved: {mig: [disabled]}}]",
-			devices: []collector.Device{
-				{ID: "A", Class: collector.GPU, Readings: []collector.Reading{up, reading(collector.MIGMode, 1, "pending")}},
-				{ID: "B", Class: collector.GPU, Readings: []collector.Reading{up, reading(collector.MIGMode, 0, "current"), reading(collector.MIGMode, 1, "pending")}},
-			},
-			want: []string{"A is a", "B is a", "B mig want disabled have disabled: 0"},
-		},
-		"more profiles than a GPU can have": {
-			catalogue: "entries: [{name: a, approved: {mig: [disabled]}}]",
-			devices:   []collector.Device{h100("G", manyProfiles()...)},
-			want:      []string{"G is a"},
-		},
 		"firmware that is named like another section": {
 			catalogue: "entries: [{name: a, approved: {module: [x], firmware: {\"*\": [x]}}}]",
 			devices: []collector.Device{{ID: "F", Class: collector.FPGA, Readings: []collector.Reading{
@@ -290,16 +272,6 @@ func TestJudge(t *testing.T) {
 				info(collector.PCIeFunctionInfo, "0000:1b:00.0", "0x10de", "0x2330", "", "", "", "", "", ""))},
 			want: []string{"G is b"},
 		},
-		"a PCI id that was read in half": {
-			catalogue: "entries: [{name: a, match: {pci_id: \"10ee:5000\"}}, {name: b}]",
-			devices:   []collector.Device{h100("G", info(collector.PCIeFunctionInfo, "0000:1b:00.0", "0x10de", "", "", "", "", "", "", ""))},
-		},
-		"the driver of another vendor is not compared": {
-			catalogue: "entries: [{name: a, approved: {driver: [x]}}]",
-			node:      []collector.Reading{info(collector.DriverInfo, "amd", "6.0", "", "", "")},
-			devices:   []collector.Device{h100("G")},
-			want:      []string{"G is a"},
-		},
 		"bitstream by region before kind, as a UUID": {
 			devices: []collector.Device{n3000("F", afuA, 1)},
 			want: []string{
@@ -358,14 +330,6 @@ func TestJudge(t *testing.T) {
 			}
 		})
 	}
-}
-
-func manyProfiles() []collector.Reading {
-	var out []collector.Reading
-	for n := range 17 {
-		out = append(out, reading(collector.MIGInstances, 1, fmt.Sprintf("%dg.10gb", n)))
-	}
-	return out
 }
 
 // TestTrap03ReconfigurationIsNoDrift: a region that is not loaded, as during a

@@ -87,10 +87,6 @@ const (
 	layoutEmpty    Layout = "empty"
 )
 
-// maxProfiles bounds the profiles of a layout: a GPU has at most seven
-// instances.
-const maxProfiles = 16
-
 var profileCount = lazily(`^([1-9][0-9]?)x((?:[1-9]c\.)?[1-9]g\.[1-9][0-9]{0,3}gb(?:[.+-][a-z]{1,10}){0,3})$`)
 
 // UnmarshalText accepts a layout with the profiles in any order.
@@ -108,7 +104,7 @@ func (l *Layout) UnmarshalText(b []byte) error {
 		}
 		counts[m[2]], _ = strconv.Atoi(m[1])
 	}
-	if len(counts) == 0 || len(counts) > maxProfiles {
+	if len(counts) == 0 {
 		return fmt.Errorf("found %s; accepted is disabled, empty, or each profile once with its count, such as \"1x3g.40gb 2x2g.20gb\"", wording.Quote(text))
 	}
 	*l = layoutOf(counts)
@@ -164,9 +160,9 @@ func (m *Match) of(v *view, labels map[string]string) answer {
 		}
 	}
 	return min(
-		known(Pattern(m.Class), string(v.class)),
-		known(m.Vendor, v.vendor),
-		known(m.Model, v.model),
+		known(Pattern(m.Class), string(v.Class)),
+		known(m.Vendor, v.Vendor),
+		known(m.Model, v.Model),
 		known(Pattern(m.PCIID), v.pciID),
 	)
 }

@@ -3,9 +3,13 @@ package baseline
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
@@ -17,110 +21,202 @@ const printHead = `# Approved configurations, as they were found on one node. Th
 # that are not. A * in a text stands for any characters.
 `
 
-// maxPrinted is the maximum size of the catalogue that Print writes, in bytes. It
-// is lower than the maximum size of a file.
-const maxPrinted = 512 << 10
+// printed is an Entry as Print writes it.
+type printed struct {
+	Name     string          `yaml:"name"`
+	Match    printedMatch    `yaml:"match"`
+	Approved printedApproved `yaml:"approved"`
+
+	devices []string
+	facts   []fact // of all the devices
+}
+
+type printedMatch struct {
+	Class  string `yaml:"class"`
+	Vendor string `yaml:"vendor,omitempty"`
+	Model  string `yaml:"model,omitempty"`
+	PCIID  string `yaml:"pci_id,omitempty"`
+}
+
+type printedApproved struct {
+	Driver    []string            `yaml:"driver,flow,omitempty"`
+	CUDA      []string            `yaml:"cuda,flow,omitempty"`
+	Module    []string            `yaml:"module,flow,omitempty"`
+	MIG       []string            `yaml:"mig,flow,omitempty"`
+	Firmware  map[string][]string `yaml:"firmware,omitempty"`
+	Bitstream map[string][]string `yaml:"bitstream,omitempty"`
+	RootKey   map[string][]string `yaml:"root_key,omitempty"`
+}
 
 // Print writes a catalogue of the current state of a node: one entry for each
 // model of device, which approves all values of its devices. Comments name the
 // devices with missing values. The parsed result gives no drift on the same
-// Snapshot. It returns an error if there is nothing to write, or too much.
+// Snapshot. It returns an error if there is nothing to write.
 func Print(snap *collector.Snapshot) ([]byte, error) {
-	var p printer
-	drivers := driversOf(snap.Node)
+	var entries []*printed
+	var nameless, silent, empty []string
 	for i := range snap.Devices {
-		if d := &snap.Devices[i]; d.Parent == "" && d.Class != "" {
-			v := look(d, nil)
-			p.add(d.ID, &v, drivers)
+		d := &snap.Devices[i]
+		if d.Parent != "" || d.Class == "" {
+			continue
 		}
+		v := look(d)
+		match, ok := matchOf(&v)
+		switch {
+		case !ok:
+			nameless = append(nameless, d.ID)
+			continue
+		case !v.up:
+			silent = append(silent, d.ID)
+		case v.anyEmpty():
+			empty = append(empty, d.ID)
+		}
+		at := slices.IndexFunc(entries, func(e *printed) bool { return e.Match == match })
+		if at < 0 {
+			at, entries = len(entries), append(entries, &printed{Match: match})
+		}
+		e := entries[at]
+		e.devices = append(e.devices, d.ID)
+		e.facts = append(e.facts, v.facts(snap.Node)...)
 	}
-	if len(p.groups) == 0 {
-		return nil, fmt.Errorf("no device is known for which a catalogue could be written")
+	if len(entries) == 0 {
+		return nil, errors.New("no device is known for which a catalogue could be written")
 	}
-	if len(p.groups) > maxEntries {
-		return nil, fmt.Errorf("found devices of %d models; a catalogue has at most %d entries", len(p.groups), maxEntries)
-	}
-	b := p.write()
-	if len(b) > maxPrinted {
-		return nil, fmt.Errorf("the catalogue of this node has %d bytes; at most %d are written", len(b), maxPrinted)
-	}
-	return b, nil
-}
-
-// printer collects the content of a catalogue.
-type printer struct {
-	groups []*group
-	// IDs of devices that have no name to match, that do not answer, and that
-	// have an empty region.
-	nameless, silent, empty []string
-}
-
-func (p *printer) add(id string, v *view, drivers []collector.Reading) {
-	match, ok := matchOf(v)
-	if !ok {
-		p.nameless = append(p.nameless, id)
-		return
-	}
-	if !v.up {
-		p.silent = append(p.silent, id)
-	} else if v.anyEmpty() {
-		p.empty = append(p.empty, id)
-	}
-	at := slices.IndexFunc(p.groups, func(g *group) bool { return g.match.key() == match.key() })
-	if at < 0 {
-		at, p.groups = len(p.groups), append(p.groups, &group{match: match})
-	}
-	p.groups[at].add(id, v.facts(drivers))
-}
-
-func (p *printer) write() []byte {
+	// An entry must not hide another: less specific entries come later.
+	slices.SortFunc(entries, func(a, b *printed) int {
+		return cmp.Or(cmp.Compare(a.Match.missing(), b.Match.missing()), strings.Compare(fmt.Sprint(a.Match), fmt.Sprint(b.Match)))
+	})
 	var b bytes.Buffer
 	b.WriteString(printHead)
 	for _, c := range []struct {
 		why  string
 		list []string
 	}{
-		{"Left out, as neither their model nor their PCI id is known", p.nameless},
-		{"Did not answer, so that nothing they run is approved here", p.silent},
-		{"Had a region that was empty or being configured, which is left out", p.empty},
+		{"Left out, as neither their model nor their PCI id is known", nameless},
+		{"Did not answer, so that nothing they run is approved here", silent},
+		{"Had a region that was empty or being configured, which is left out", empty},
 	} {
 		if len(c.list) > 0 {
 			fmt.Fprintf(&b, "# %s: %s.\n", c.why, ids(c.list))
 		}
 	}
 	b.WriteString("entries:\n")
-	slices.SortFunc(p.groups, func(a, b *group) int {
-		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.match.key(), b.match.key()))
-	})
 	names := map[string]bool{}
-	for _, g := range p.groups {
-		g.write(&b, names)
+	for _, e := range entries {
+		e.Name = e.Match.name(names)
+		e.Approved.addAll(e.facts)
+		fmt.Fprintf(&b, "\n# %s.\n", ids(e.devices))
+		enc := yaml.NewEncoder(&b)
+		enc.SetIndent(2)
+		if err := enc.Encode([]*printed{e}); err != nil {
+			return nil, err
+		}
 	}
-	return b.Bytes()
+	return b.Bytes(), nil
 }
 
 // matchOf returns the criteria for a device: its model, else its PCI id. It
 // returns false for a device that has neither.
-func matchOf(v *view) (Match, bool) {
-	m := Match{Class: string(v.class)}
-	if !slices.Contains([]collector.Class{collector.GPU, collector.FPGA, collector.Switch}, v.class) {
+func matchOf(v *view) (printedMatch, bool) {
+	m := printedMatch{Class: string(v.Class)}
+	if !slices.Contains([]collector.Class{collector.GPU, collector.FPGA, collector.Switch}, v.Class) {
 		return m, false
 	}
-	if literal(v.vendor) {
-		m.Vendor = Pattern(v.vendor)
+	if literal(v.Vendor) {
+		m.Vendor = v.Vendor
 	}
-	if literal(v.model) {
-		m.Model = Pattern(v.model)
+	if literal(v.Model) {
+		m.Model = v.Model
 		return m, true
 	}
-	m.PCIID = PCIID(v.pciID)
+	m.PCIID = v.pciID
 	return m, pciID().MatchString(v.pciID)
 }
 
 // literal reports whether s is valid in a catalogue and matches only itself.
 func literal(s string) bool { return checkText(s) == nil && !strings.Contains(s, "*") }
 
-// key is equal for equal criteria, and orders the others.
-func (m *Match) key() string {
-	return m.Class + "\xff" + string(m.Vendor) + "\xff" + string(m.Model) + "\xff" + string(m.PCIID)
+// missing grows with the criteria that an entry lacks.
+func (m *printedMatch) missing() int {
+	missing := 0
+	if m.Model == "" {
+		missing += 2
+	}
+	if m.Vendor == "" {
+		missing++
+	}
+	return missing
+}
+
+// name returns a short unique name made from the model.
+func (m *printedMatch) name(names map[string]bool) string {
+	text := cmp.Or(m.Model, m.PCIID)
+	if !strings.HasPrefix(strings.ToLower(text), strings.ToLower(m.Vendor)) {
+		text = m.Vendor + " " + text
+	}
+	slug := strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	}), "-")
+	slug = cmp.Or(slug[:min(len(slug), maxText/2)], m.Class)
+	name := slug
+	for n := 2; names[name]; n++ {
+		name = slug + "-" + strconv.Itoa(n)
+	}
+	names[name] = true
+	return name
+}
+
+// addAll approves values. A component with a value that is invalid in a
+// catalogue is left out.
+func (a *printedApproved) addAll(facts []fact) {
+	invalid := map[string]bool{}
+	for _, f := range facts {
+		if checkText(f.value) != nil || f.name != "" && checkText(f.name) != nil {
+			invalid[f.component()] = true
+		}
+	}
+	for _, f := range facts {
+		if !invalid[f.component()] {
+			a.add(f)
+		}
+	}
+}
+
+func (a *printedApproved) add(f fact) {
+	table := func(t *map[string][]string) {
+		if *t == nil {
+			*t = map[string][]string{}
+		}
+		(*t)[f.name] = appendNew((*t)[f.name], f.value)
+	}
+	switch f.section {
+	case sectionDriver:
+		a.Driver = appendNew(a.Driver, f.value)
+	case sectionCUDA:
+		a.CUDA = appendNew(a.CUDA, f.value)
+	case sectionModule:
+		a.Module = appendNew(a.Module, f.value)
+	case sectionMIG:
+		a.MIG = appendNew(a.MIG, f.value)
+	case sectionFirmware:
+		table(&a.Firmware)
+	case sectionBitstream:
+		table(&a.Bitstream)
+	case sectionRootKey:
+		table(&a.RootKey)
+	}
+}
+
+// ids lists devices for a comment.
+func ids(list []string) string {
+	const most = 16
+	short := make([]string, 0, most)
+	for _, id := range list[:min(len(list), most)] {
+		short = append(short, strings.Trim(strconv.QuoteToASCII(brief(id)), `"`))
+	}
+	text := strings.Join(short, ", ")
+	if more := len(list) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

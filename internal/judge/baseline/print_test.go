@@ -99,8 +99,8 @@ func checkPrint(t *testing.T, s *collector.Snapshot) {
 	}
 }
 
-// TestPrintLimits: a node that exceeds the limits of a catalogue.
-func TestPrintLimits(t *testing.T) {
+// TestPrintEntries: the entries of devices that are hard to name or to approve.
+func TestPrintEntries(t *testing.T) {
 	fleet := func(n int, device func(i int) collector.Device) *collector.Snapshot {
 		s := new(collector.Snapshot)
 		for i := range n {
@@ -111,25 +111,10 @@ func TestPrintLimits(t *testing.T) {
 	gpu := func(i int, model string, more ...collector.Reading) collector.Device {
 		return collector.Device{ID: fmt.Sprint("G", i), Class: collector.GPU, Vendor: "v", Model: model, Readings: append([]collector.Reading{up}, more...)}
 	}
-	long := strings.Repeat("x", 190)
 	for name, c := range map[string]struct {
-		s    *collector.Snapshot
-		has  []string
-		not  []string
-		fail string
+		s   *collector.Snapshot
+		has []string
 	}{
-		"versions of one component": {
-			s: fleet(101, func(i int) collector.Device {
-				return gpu(i, "m", info(collector.FirmwareInfo, "vbios", fmt.Sprint("b", i)), info(collector.FirmwareInfo, "gsp", "1"))
-			}),
-			has: []string{`"gsp": ["1"]`, "and 85 more"}, not: []string{"vbios"},
-		},
-		"components": {
-			s: fleet(65, func(i int) collector.Device {
-				return gpu(i, "m", info(collector.FirmwareInfo, fmt.Sprintf("c%02d", i), "1"))
-			}),
-			has: []string{`"c63": ["1"]`}, not: []string{`"c64"`},
-		},
 		"a text that is not printable, on one of two devices": {
 			s: fleet(2, func(i int) collector.Device {
 				return gpu(i, "m", info(collector.FirmwareInfo, "vbios", "b"+strings.Repeat("\n", i)))
@@ -138,7 +123,7 @@ func TestPrintLimits(t *testing.T) {
 		},
 		"models with similar names": {
 			s:   fleet(3, func(i int) collector.Device { return gpu(i, "m"+strings.Repeat("/", i)+"1") }),
-			has: []string{`name: "v-m1"`, `name: "v-m-1"`, `name: "v-m-1-2"`},
+			has: []string{`name: v-m1`, `name: v-m-1`, `name: v-m-1-2`},
 		},
 		"a model that is a pattern and matches another model": {
 			s:   fleet(2, func(i int) collector.Device { return gpu(i, "m"+strings.Repeat("*", i)) }),
@@ -149,37 +134,22 @@ func TestPrintLimits(t *testing.T) {
 				{ID: "A", Class: collector.GPU, Model: "m"},
 				{ID: "B", Class: collector.GPU, Model: "m", Vendor: "v", Readings: []collector.Reading{up, info(collector.FirmwareInfo, "vbios", "1")}},
 			}},
-			has: []string{`name: "v-m"`, `name: "m"`, `"vbios": ["1"]`},
+			has: []string{`name: v-m`, `name: m`, "vbios:\n        - \"1\""},
 		},
 		"an ID with a line break": {
 			s:   &collector.Snapshot{Devices: []collector.Device{{ID: "a\nb\"\xff", Class: collector.GPU, Model: "m"}}},
 			has: []string{`a\nb\"?`},
 		},
-		"models": {s: fleet(1001, func(i int) collector.Device { return gpu(i, fmt.Sprint("m", i)) }), fail: "1001 models"},
-		"bytes": {
-			s: fleet(900, func(i int) collector.Device {
-				return gpu(i, fmt.Sprint(i, long), info(collector.FirmwareInfo, "a", fmt.Sprint(i, long)), info(collector.FirmwareInfo, "b", fmt.Sprint(i, long)))
-			}),
-			fail: "bytes",
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := baseline.Print(c.s)
-			if c.fail != "" {
-				if err == nil || !strings.Contains(err.Error(), c.fail) {
-					t.Errorf("%v", err)
-				}
-				return
+			if err != nil {
+				t.Fatal(err)
 			}
 			checkPrint(t, c.s)
 			for _, want := range c.has {
 				if !strings.Contains(string(text), want) {
 					t.Errorf("lacks %s", want)
-				}
-			}
-			for _, want := range c.not {
-				if strings.Contains(string(text), want) {
-					t.Errorf("has %s", want)
 				}
 			}
 			if t.Failed() {

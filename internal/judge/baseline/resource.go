@@ -68,55 +68,57 @@ func function(name string) (Expectation, bool) {
 	return e, true
 }
 
-// promised compares a device with the designs that its resource names encode:
-// one region must match each of them.
-func promised(v *view, facts []fact) []comparison {
-	var interfaces, afus, shells, timestamps []string
-	note := func(to *[]string, id string) {
-		if id != "" && !slices.Contains(*to, id) {
-			*to = append(*to, id)
-		}
-	}
-	for _, resource := range v.held {
+// expectations returns the designs that some of the resource names encode.
+func expectations(resources []string) []Expectation {
+	var list []Expectation
+	for _, resource := range resources {
 		if e, ok := ExpectationFromResource(resource); ok {
-			note(&interfaces, e.Interface)
-			note(&afus, e.AFU)
-			note(&shells, e.Shell)
-			note(&timestamps, e.ShellTimestamp)
+			list = append(list, e)
 		}
 	}
+	return list
+}
+
+// promised compares the bitstreams of a device with designs: one region must
+// match each of them. While a region is empty or being configured, a mismatch of
+// the other regions is not drift.
+func promised(designs []Expectation, facts []fact, anyEmpty bool) []comparison {
 	var out []comparison
 	for _, p := range []struct {
-		name, kind string
-		expected   []string
-	}{{"afu", kindAFU, afus}, {"interface", kindInterface, interfaces}, {"shell", kindShell, shells}, {"shell_timestamp", kindTimestamp, timestamps}} {
-		slices.Sort(p.expected)
-		if c, ok := promise(p.name, p.kind, p.expected, v, facts); ok {
-			out = append(out, c)
+		name, kind string // kind is that of accel_fpga_bitstream_info
+		of         func(Expectation) string
+	}{
+		{"afu", "afu", func(e Expectation) string { return e.AFU }},
+		{"interface", "pr_interface", func(e Expectation) string { return e.Interface }},
+		{"shell", "shell", func(e Expectation) string { return e.Shell }},
+		{"shell_timestamp", "shell_timestamp", func(e Expectation) string { return e.ShellTimestamp }},
+	} {
+		var expected, actual []string
+		for _, e := range designs {
+			expected = appendNew(expected, p.of(e))
 		}
+		for _, f := range facts {
+			if f.section == sectionBitstream && strings.HasSuffix(f.name, "/"+p.kind) {
+				actual = appendNew(actual, f.value)
+			}
+		}
+		matches := !slices.ContainsFunc(expected, func(want string) bool {
+			return !slices.ContainsFunc(actual, func(id string) bool { return plainID(id) == want })
+		})
+		if len(expected) == 0 || len(actual) == 0 || !matches && anyEmpty {
+			continue
+		}
+		slices.Sort(expected)
+		slices.Sort(actual)
+		out = append(out, comparison{component: "held/" + p.name, expected: list(expected), actual: list(actual), drift: !matches})
 	}
 	return out
 }
 
-// promise compares the ids of one kind; it returns false if there is nothing to
-// compare. While a region is empty or being configured, a mismatch of the other
-// regions is not drift.
-func promise(name, kind string, expected []string, v *view, facts []fact) (comparison, bool) {
-	if len(expected) == 0 {
-		return comparison{}, false
+// appendNew appends a text that is not in the list yet.
+func appendNew(list []string, s string) []string {
+	if s == "" || slices.Contains(list, s) {
+		return list
 	}
-	var actual []string
-	for i := range facts {
-		if f := &facts[i]; f.section == sectionBitstream && strings.HasSuffix(f.name, "/"+kind) && !slices.Contains(actual, f.value) {
-			actual = append(actual, f.value)
-		}
-	}
-	slices.Sort(actual)
-	kept := !slices.ContainsFunc(expected, func(want string) bool {
-		return !slices.ContainsFunc(actual, func(id string) bool { return plainID(id) == want })
-	})
-	if len(actual) == 0 || !kept && v.anyEmpty() {
-		return comparison{}, false
-	}
-	return comparison{component: "held/" + name, expected: list(expected), actual: list(actual), drift: !kept}, true
+	return append(list, s)
 }
