@@ -8,15 +8,6 @@ import (
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
-// Limits on one answer. A kubelet runs 110 pods by default and a few hundred
-// at most.
-const (
-	maxPods        = 4096
-	maxAllocations = 16384
-	maxContainers  = 256 // of one allocation
-	maxText        = 512 // bytes of a name or an id
-)
-
 // allocationKey identifies an allocation.
 type allocationKey struct {
 	pod                           Pod
@@ -34,9 +25,6 @@ type listed struct {
 type answer struct {
 	pods        map[Pod]struct{}
 	allocations map[allocationKey]*listed
-	malformed   uint64
-	overflow    uint64
-	cut         bool // pods or allocations beyond the limits are not in it
 }
 
 // readList reads the kubelet's answer. The kubelet lists a device once for each
@@ -56,16 +44,7 @@ func readList(resp *podresources.ListPodResourcesResponse) *answer {
 
 func (a *answer) readPod(p *podresources.PodResources) {
 	pod := Pod{Namespace: p.GetNamespace(), Name: p.GetName()}
-	switch {
-	case pod.Name == "":
-		a.malformed++
-		return
-	case len(a.pods) >= maxPods:
-		a.overflow++
-		a.cut = true
-		return
-	case tooLong(pod.Name, pod.Namespace):
-		a.overflow++
+	if pod.Name == "" {
 		return
 	}
 	a.pods[pod] = struct{}{}
@@ -86,26 +65,14 @@ func (a *answer) readPod(p *podresources.PodResources) {
 
 func (a *answer) add(key allocationKey, claim, container string, dra bool) {
 	if key.device == "" || key.resource == "" {
-		a.malformed++
-		return
-	}
-	if tooLong(key.resource, key.device, key.pool, key.share, claim, container) {
-		a.overflow++
 		return
 	}
 	l := a.allocations[key]
 	if l == nil {
-		if len(a.allocations) >= maxAllocations {
-			a.overflow++
-			a.cut = true
-			return
-		}
 		l = &listed{dra: dra}
 		a.allocations[key] = l
 	}
-	if len(l.containers) < maxContainers {
-		l.containers, l.claims = append(l.containers, container), append(l.claims, claim)
-	}
+	l.containers, l.claims = append(l.containers, container), append(l.claims, claim)
 }
 
 func sorted(list []string) []string {
@@ -113,27 +80,20 @@ func sorted(list []string) []string {
 	return slices.Compact(list)
 }
 
-func tooLong(texts ...string) bool {
-	return slices.ContainsFunc(texts, func(s string) bool { return len(s) > maxText })
-}
-
 // readAllocatable reads the devices that the kubelet can allocate. A device near
 // two NUMA nodes is listed twice.
 func readAllocatable(resp *podresources.AllocatableResourcesResponse) []Allocatable {
-	ids, n := map[string][]string{}, 0
+	ids := map[string][]string{}
 	for _, d := range resp.GetDevices() {
-		resource := d.GetResourceName()
 		for _, id := range d.GetDeviceIds() {
-			if n++; n > maxAllocations || id == "" || tooLong(resource, id) {
-				continue
+			if id != "" {
+				ids[d.GetResourceName()] = append(ids[d.GetResourceName()], id)
 			}
-			ids[resource] = append(ids[resource], id)
 		}
 	}
 	list := make([]Allocatable, 0, len(ids))
 	for _, resource := range slices.Sorted(maps.Keys(ids)) {
-		slices.Sort(ids[resource])
-		list = append(list, Allocatable{Resource: resource, IDs: slices.Compact(ids[resource])})
+		list = append(list, Allocatable{Resource: resource, IDs: sorted(ids[resource])})
 	}
 	return list
 }

@@ -20,10 +20,12 @@ import (
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
+// maxMessage limits an answer, in bytes. A device takes about 70.
+const maxMessage = 64 << 20
+
 // client calls the kubelet, one call at a time.
 type client struct {
-	opts  *Options
-	limit int // bytes of an answer, at present
+	opts *Options
 
 	conn *grpc.ClientConn // nil while there is none
 	at   os.FileInfo      // the socket that conn was made for, nil before the first
@@ -127,31 +129,23 @@ func (c *client) allocatable(ctx context.Context) (list []Allocatable, outcome O
 
 type method func(context.Context, podresources.PodResourcesListerClient, ...grpc.CallOption) error
 
-// call makes one call, and another one if the answer was larger than the limit
-// or the kubelet's rate limit rejected the first.
+// call makes one call, and another one if the kubelet's rate limit rejected the
+// first.
 func (c *client) call(ctx context.Context, do method) (Outcome, error) {
 	kubelet, err := c.prepare()
 	if err != nil {
 		return socketOutcome(err, OutcomeError), err
 	}
-	limited := false
-	for {
-		outcome, err := c.once(ctx, kubelet, do)
-		switch {
-		case outcome == OutcomeTooLarge && c.limit < c.opts.MaxMessage:
-			c.limit = min(2*c.limit, c.opts.MaxMessage)
-		case outcome == OutcomeRateLimited && !limited:
-			// A token comes back every 10 ms, for all clients of the socket.
-			limited = true
-			pause := 200*time.Millisecond + rand.N(300*time.Millisecond)
-			select {
-			case <-ctx.Done():
-				return outcome, err
-			case <-time.After(pause):
-			}
-		default:
-			return outcome, err
-		}
+	outcome, err := c.once(ctx, kubelet, do)
+	if outcome != OutcomeRateLimited {
+		return outcome, err
+	}
+	// A token comes back every 10 ms, for all clients of the socket.
+	select {
+	case <-ctx.Done():
+		return outcome, err
+	case <-time.After(200*time.Millisecond + rand.N(300*time.Millisecond)):
+		return c.once(ctx, kubelet, do)
 	}
 }
 
@@ -159,7 +153,7 @@ func (c *client) once(ctx context.Context, kubelet podresources.PodResourcesList
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
 	var header metadata.MD
-	err := do(ctx, kubelet, grpc.MaxCallRecvMsgSize(c.limit), grpc.Header(&header))
+	err := do(ctx, kubelet, grpc.MaxCallRecvMsgSize(maxMessage), grpc.Header(&header))
 	outcome := outcomeOf(status.Code(err), header != nil)
 	if failed := c.dialErr.Load(); outcome == OutcomeUnavailable && failed != nil {
 		err = *failed

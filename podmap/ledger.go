@@ -66,9 +66,6 @@ func (l *ledger) take(now time.Time, connection uint64, born time.Time, a *answe
 	if !l.settled {
 		l.settled, l.reason = l.complete(now, born, a)
 	}
-	if a.cut {
-		l.settled, l.reason = false, "the list is longer than the limits of the exporter"
-	}
 	l.enter(now, a)
 	l.missing(now)
 	l.supersede(now)

@@ -20,10 +20,6 @@ type Options struct {
 	// Timeout is the time for one call; 5 s. Lists of 500 pods take up to 0.9
 	// s.
 	Timeout time.Duration
-	// Message is the largest answer at first, in bytes. A larger answer
-	// doubles it, up to MaxMessage; 16 MiB and 64 MiB. A device takes about 70
-	// bytes.
-	Message, MaxMessage int
 	// Settle is how long a list with missing pods must not have grown before
 	// it counts as complete, and how long a kubelet must have run before its
 	// first list counts as complete; 60 s.
@@ -51,8 +47,6 @@ func (o Options) withDefaults() Options {
 	o.Socket = cmp.Or(o.Socket, DefaultSocket)
 	o.Interval = cmp.Or(o.Interval, 10*time.Second)
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
-	o.Message = cmp.Or(o.Message, 16<<20)
-	o.MaxMessage = max(cmp.Or(o.MaxMessage, 64<<20), o.Message)
 	o.Settle = cmp.Or(o.Settle, time.Minute)
 	if o.Dial == nil {
 		o.Dial = dialUnix

@@ -1,24 +1,18 @@
 package podmap
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 )
 
-// maxUnknown is how many ids of unknown form Status names.
-const maxUnknown = 64
-
 // note counts the outcomes of one poll.
 func (w *Watcher) note(list Outcome, listErr error, also Outcome, alsoErr error) {
 	s := &w.status
 	s.Calls[list]++
 	s.Last, s.Reachable = list, list == OutcomeOK
-	s.Connections, s.MessageLimit = w.client.dials.Load(), w.client.limit
 	if list == OutcomeOK {
 		s.AllocatableCalls[also]++
 	}
@@ -30,7 +24,7 @@ func (w *Watcher) note(list Outcome, listErr error, also Outcome, alsoErr error)
 		err  error
 	}{{"List", listErr}, {"GetAllocatableResources", alsoErr}} {
 		if e.err != nil {
-			s.LastError, s.LastErrorTime = clip(fmt.Sprintf("%s of %s: %v", e.call, w.opts.Socket, e.err)), time.Now()
+			s.LastError = clip(fmt.Sprintf("%s of %s: %v", e.call, w.opts.Socket, e.err))
 		}
 	}
 }
@@ -80,10 +74,9 @@ func (w *Watcher) publish(allocatable []Allocatable, allocatableTime time.Time) 
 func (w *Watcher) describe(m *Map, reason string) {
 	s := &w.status
 	s.State, s.Reason, s.Time, s.Confirmed = m.State, reason, m.Time, m.Confirmed
-	s.Pods, s.Allocations, s.Superseded = m.Pods, len(m.Allocations), len(m.Superseded)
+	s.Pods, s.Allocations = m.Pods, len(m.Allocations)
 	s.Kept, s.Contested = 0, 0
 	s.Released = w.ledger.released
-	unknown := map[UnknownID]struct{}{}
 	for i := range m.Allocations {
 		h := &m.Allocations[i]
 		if h.Kept {
@@ -92,21 +85,7 @@ func (w *Watcher) describe(m *Map, reason string) {
 		if h.Contested {
 			s.Contested++
 		}
-		if h.Ref.Form == FormUnknown {
-			unknown[UnknownID{h.Resource, h.DeviceID}] = struct{}{}
-		}
 	}
-	for _, a := range m.Allocatable {
-		for _, id := range a.IDs {
-			if ParseID(id).Form == FormUnknown {
-				unknown[UnknownID{a.Resource, id}] = struct{}{}
-			}
-		}
-	}
-	ordered := slices.SortedFunc(maps.Keys(unknown), func(a, b UnknownID) int {
-		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.ID, b.ID))
-	})
-	s.Unknown, s.UnknownTotal = ordered[:min(len(ordered), maxUnknown)], len(ordered)
 }
 
 // sameAllocations reports whether two lists are equal except for Listed.

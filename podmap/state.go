@@ -2,7 +2,6 @@ package podmap
 
 import (
 	"maps"
-	"slices"
 	"time"
 )
 
@@ -43,7 +42,7 @@ const (
 	OutcomeUnavailable   Outcome = "unavailable"   // the connection broke
 	OutcomeTimeout       Outcome = "timeout"       // no answer within Options.Timeout
 	OutcomeRateLimited   Outcome = "rate_limited"  // the clients of the socket together exceed the kubelet's rate limit
-	OutcomeTooLarge      Outcome = "too_large"     // an answer larger than Options.MaxMessage
+	OutcomeTooLarge      Outcome = "too_large"     // an answer larger than 64 MiB
 	OutcomeUnimplemented Outcome = "unimplemented" // a kubelet without this API
 	OutcomeGarbage       Outcome = "garbage"       // an answer that is no PodResources message
 	OutcomeError         Outcome = "error"         // any other error of the kubelet
@@ -88,45 +87,23 @@ type Status struct {
 	Calls map[Outcome]uint64 `json:"calls"`
 	// AllocatableCalls counts the calls of GetAllocatableResources.
 	AllocatableCalls map[Outcome]uint64 `json:"allocatableCalls"`
-	// Last is the outcome of the latest List, LastError the latest error of
-	// either call, and LastErrorTime when it came. They stay when calls
-	// succeed again.
-	Last          Outcome   `json:"last,omitempty"`
-	LastError     string    `json:"lastError,omitempty"`
-	LastErrorTime time.Time `json:"lastErrorTime,omitzero"`
-	// Connections counts connections made; each may be to a restarted kubelet.
-	Connections uint64 `json:"connections"`
-	// MessageLimit is the largest answer taken at present, in bytes.
-	MessageLimit int `json:"messageLimit"`
+	// Last is the outcome of the latest List, and LastError the latest error of
+	// either call, which stays when calls succeed again.
+	Last      Outcome `json:"last,omitempty"`
+	LastError string  `json:"lastError,omitempty"`
 
-	// Of the Map: pods listed, allocations, allocations that are kept and
-	// contested, and superseded allocations.
+	// Of the Map: pods listed, allocations, and allocations that are kept and
+	// contested.
 	Pods        int `json:"pods"`
 	Allocations int `json:"holders"`
 	Kept        int `json:"kept"`
 	Contested   int `json:"contested"`
-	Superseded  int `json:"superseded"`
 	// Released counts the allocations that ended, by reason.
 	Released map[Release]uint64 `json:"released"`
-	// Malformed counts entries of lists without a pod's name or a device's id,
-	// Overflow those beyond the limits on pods, allocations and the length of ids.
-	Malformed uint64 `json:"malformed"`
-	Overflow  uint64 `json:"overflow"`
-	// Unknown are the device ids, allocated or allocatable, of FormUnknown:
-	// the first 64 in order of resource and id, of UnknownTotal.
-	Unknown      []UnknownID `json:"unknown,omitempty"`
-	UnknownTotal int         `json:"unknownTotal"`
-}
-
-// UnknownID is a device id of FormUnknown.
-type UnknownID struct {
-	Resource string `json:"resource"`
-	ID       string `json:"id"`
 }
 
 // clone returns a copy that shares nothing that changes.
 func (s Status) clone() Status {
 	s.Calls, s.AllocatableCalls, s.Released = maps.Clone(s.Calls), maps.Clone(s.AllocatableCalls), maps.Clone(s.Released)
-	s.Unknown = slices.Clone(s.Unknown)
 	return s
 }

@@ -28,12 +28,11 @@ func New(opts Options) *Watcher {
 		refresh: make(chan struct{}, 1),
 		changed: make(chan struct{}, 1),
 	}
-	w.client = &client{opts: &w.opts, limit: w.opts.Message}
+	w.client = &client{opts: &w.opts}
 	w.ledger = newLedger(w.opts.Settle, w.opts.Self)
 	w.ledger.adminAccess = w.opts.AdminAccess
 	w.status = Status{
 		State: StateStarting, Calls: map[Outcome]uint64{}, AllocatableCalls: map[Outcome]uint64{},
-		MessageLimit: w.opts.Message,
 	}
 	w.latest.Store(&Map{State: StateStarting})
 	return w
@@ -150,8 +149,6 @@ func (w *Watcher) poll(ctx context.Context) Outcome {
 	w.note(outcome, err, also, alsoErr)
 	w.status.Took = answered.Sub(began)
 	if outcome == OutcomeOK {
-		w.status.Malformed += list.malformed
-		w.status.Overflow += list.overflow
 		w.ledger.take(answered, connection, born, list)
 	}
 	w.publish(allocatable, allocatableTime)

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"slices"
-	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -20,21 +19,18 @@ type plugin struct {
 	resource string
 	endpoint string // name of its socket
 
-	end func() // nil while it is stopped
-
-	mu      sync.Mutex
 	devices []device
-	changed chan struct{} // closed when devices change
+
+	end func() // nil while it is stopped
 }
 
 // device is a device that a plug-in offers.
 type device struct {
 	id   string
 	numa []int64
-	sick bool
 }
 
-// devices returns healthy devices without topology.
+// devices returns devices without topology.
 func devices(ids ...string) (list []device) {
 	for _, id := range ids {
 		list = append(list, device{id: id})
@@ -45,7 +41,7 @@ func devices(ids ...string) (list []device) {
 // serve starts a plug-in for the resource and registers it.
 func (n *node) serve(resource, endpoint string, devices ...device) *plugin {
 	n.t.Helper()
-	p := &plugin{n: n, resource: resource, endpoint: endpoint + ".sock", devices: devices, changed: make(chan struct{})}
+	p := &plugin{n: n, resource: resource, endpoint: endpoint + ".sock", devices: devices}
 	n.t.Cleanup(p.stop)
 	p.start()
 	return p
@@ -99,29 +95,10 @@ func (p *plugin) stop() {
 	}
 }
 
-// sick sets the health of a device.
-func (p *plugin) sick(id string, sick bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i := range p.devices {
-		if p.devices[i].id == id {
-			p.devices[i].sick = sick
-		}
-	}
-	close(p.changed)
-	p.changed = make(chan struct{})
-}
-
-// report is what the plugin reports to the kubelet, and when it changes.
-func (p *plugin) report() (resp *deviceplugin.ListAndWatchResponse, changed <-chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	resp = &deviceplugin.ListAndWatchResponse{}
+func (p *plugin) ListAndWatch(_ *deviceplugin.Empty, stream grpc.ServerStreamingServer[deviceplugin.ListAndWatchResponse]) error {
+	resp := &deviceplugin.ListAndWatchResponse{}
 	for _, d := range p.devices {
 		out := &deviceplugin.Device{ID: d.id, Health: deviceplugin.Healthy}
-		if d.sick {
-			out.Health = deviceplugin.Unhealthy
-		}
 		if len(d.numa) > 0 {
 			out.Topology = &deviceplugin.TopologyInfo{}
 		}
@@ -130,21 +107,11 @@ func (p *plugin) report() (resp *deviceplugin.ListAndWatchResponse, changed <-ch
 		}
 		resp.Devices = append(resp.Devices, out)
 	}
-	return resp, p.changed
-}
-
-func (p *plugin) ListAndWatch(_ *deviceplugin.Empty, stream grpc.ServerStreamingServer[deviceplugin.ListAndWatchResponse]) error {
-	for {
-		resp, changed := p.report()
-		if err := stream.Send(resp); err != nil {
-			return err
-		}
-		select {
-		case <-changed:
-		case <-stream.Context().Done():
-			return nil
-		}
+	if err := stream.Send(resp); err != nil {
+		return err
 	}
+	<-stream.Context().Done()
+	return nil
 }
 
 func (p *plugin) GetDevicePluginOptions(context.Context, *deviceplugin.Empty) (*deviceplugin.DevicePluginOptions, error) {
