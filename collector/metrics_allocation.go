@@ -229,16 +229,6 @@ var (
 		Values: []string{"kind: listed (exported), kept (no longer listed and not contradicted), contested (several pods on one unshared device), superseded (listed although another pod got the device later), unresolved (the device is not found), unresolved_accelerator (of these, allocations of a resource that is an accelerator by its name), omitted (beyond the limit of pods per device)"},
 		From:   []string{"kubelet PodResources List"},
 	})
-	// No rule or board reads it; it is queried when an allocation ended without the pod having ended.
-	PodmapReleased = define(Metric{
-		Name:   "accel_podmap_released_total",
-		Help:   "Allocations that ended, by reason.",
-		Kind:   Counter,
-		Scope:  PerNode,
-		Labels: []string{"reason"},
-		Values: []string{"reason: unlisted, contradicted, device_gone, expired"},
-		From:   []string{"exporter, by the rule in docs/podmap.md"},
-	})
 	PodmapIDs = define(Metric{
 		Name:   "accel_podmap_ids",
 		Help:   "Device ids of the kubelet, allocated or allocatable, by how their device was found, or why it was not.",

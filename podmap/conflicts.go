@@ -41,50 +41,30 @@ func (a *allocation) ownerName() string {
 	return "pod " + a.key.pod.Namespace + "/" + a.key.pod.Name
 }
 
-// latest has the latest time of each owner. An unshared device rarely has two.
-type latest map[string]time.Time
+// conflicts are the allocations with administrative access left out, by device.
+type conflicts map[deviceKey][]*allocation
 
-// not returns the latest time of an owner other than the one given.
-func (l latest) not(owner string) (t time.Time, any bool) {
-	for o, of := range l {
-		if o != owner && (!any || of.After(t)) {
-			t, any = of, true
+func (l *ledger) conflicts() conflicts {
+	of := conflicts{}
+	for _, a := range l.allocations {
+		if !a.admin {
+			of[a.slot.device] = append(of[a.slot.device], a)
 		}
 	}
-	return t, any
+	return of
 }
 
-// conflicts returns, for an allocation, the latest time of the allocations of
-// other owners that conflict with it.
-type conflicts struct {
-	slots   map[slot]latest
-	devices map[deviceKey]latest // of every part
-}
-
-func (r *conflicts) add(a *allocation, t time.Time) {
-	add(r.slots, a.slot, a.owner, t)
-	add(r.devices, a.slot.device, a.owner, t)
-}
-
-func add[K comparable](m map[K]latest, k K, owner string, t time.Time) {
-	if m[k] == nil {
-		m[k] = latest{}
+// latest returns the latest time, by pick, of the allocations that conflict with
+// a, and whether there are any. pick may leave allocations out.
+func (c conflicts) latest(a *allocation, pick func(*allocation) (time.Time, bool)) (latest time.Time, any bool) {
+	for _, b := range c[a.slot.device] {
+		samePart := a.slot.part == b.slot.part || a.slot.part == "" || b.slot.part == ""
+		if b.owner == a.owner || !samePart {
+			continue
+		}
+		if t, ok := pick(b); ok && (!any || t.After(latest)) {
+			latest, any = t, true
+		}
 	}
-	if was, ok := m[k][owner]; !ok || t.After(was) {
-		m[k][owner] = t
-	}
-}
-
-// of returns the latest time of the allocations that conflict with a, and
-// whether there are any.
-func (r *conflicts) of(a *allocation) (time.Time, bool) {
-	if a.slot.part == "" {
-		return r.devices[a.slot.device].not(a.owner)
-	}
-	same, any := r.slots[a.slot].not(a.owner)
-	whole, also := r.slots[slot{device: a.slot.device}].not(a.owner)
-	if also && (!any || whole.After(same)) {
-		same = whole
-	}
-	return same, any || also
+	return latest, any
 }

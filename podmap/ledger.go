@@ -29,7 +29,6 @@ type ledger struct {
 	adminAccess func(claim, driver, pool, device string, since time.Time) bool // nil knows none
 
 	allocations map[allocationKey]*allocation
-	released    map[Release]uint64
 
 	// base are the pods of the latest complete list, made at confirmed, and
 	// pods that were listed since.
@@ -51,10 +50,7 @@ type ledger struct {
 }
 
 func newLedger(settle time.Duration, self Pod) *ledger {
-	return &ledger{
-		settle: settle, self: self,
-		allocations: map[allocationKey]*allocation{}, released: map[Release]uint64{},
-	}
+	return &ledger{settle: settle, self: self, allocations: map[allocationKey]*allocation{}}
 }
 
 // take enters an answer that came at now by the connection of that number, to
@@ -112,16 +108,17 @@ func (l *ledger) choose(a *allocation, claims []string) {
 
 // missing decides on the allocations that are not listed now.
 func (l *ledger) missing(now time.Time) {
-	began := l.conflictsOf(func(a *allocation) (time.Time, bool) { return a.since, a.listed.Equal(now) })
+	others := l.conflicts()
+	began := func(a *allocation) (time.Time, bool) { return a.since, a.listed.Equal(now) }
 	for key, a := range l.allocations {
 		if a.listed.Equal(now) {
 			continue
 		}
 		if l.settled || a.superseded {
-			l.release(key, ReleaseListed)
-		} else if since, any := began.of(a); any && !a.admin && since.After(a.listed) {
+			delete(l.allocations, key)
+		} else if since, any := others.latest(a, began); any && !a.admin && since.After(a.listed) {
 			// This one is the older of the two, and only the other is listed.
-			l.release(key, ReleaseContradicted)
+			delete(l.allocations, key)
 		}
 	}
 }
@@ -131,24 +128,13 @@ func (l *ledger) missing(now time.Time) {
 // are not marked: a claim with administrative access may use a device beside
 // its owner.
 func (l *ledger) supersede(now time.Time) {
-	before := l.conflictsOf(func(a *allocation) (time.Time, bool) { return a.after, a.listed.Equal(now) })
+	others := l.conflicts()
+	before := func(a *allocation) (time.Time, bool) { return a.after, a.listed.Equal(now) }
 	for _, a := range l.allocations {
-		if after, any := before.of(a); any && !a.dra && !after.Before(a.since) {
+		if after, any := others.latest(a, before); any && !a.dra && !after.Before(a.since) {
 			a.superseded = true
 		}
 	}
-}
-
-// conflictsOf indexes the allocations that pick selects by the time that it
-// returns.
-func (l *ledger) conflictsOf(pick func(*allocation) (time.Time, bool)) *conflicts {
-	r := &conflicts{map[slot]latest{}, map[deviceKey]latest{}}
-	for _, a := range l.allocations {
-		if t, ok := pick(a); ok && !a.admin {
-			r.add(a, t)
-		}
-	}
-	return r
 }
 
 // complete decides whether an answer is complete on a connection that has not
@@ -191,16 +177,11 @@ func (l *ledger) complete(now, born time.Time, a *answer) (bool, string) {
 	return l.newPod || 2*back >= len(l.base), reason
 }
 
-func (l *ledger) release(key allocationKey, why Release) {
-	delete(l.allocations, key)
-	l.released[why]++
-}
-
 // expireAt releases allocations that have not been listed for too long.
 func (l *ledger) expireAt(now time.Time) {
 	for key, a := range l.allocations {
 		if now.Sub(a.listed) >= expire {
-			l.release(key, ReleaseExpired)
+			delete(l.allocations, key)
 		}
 	}
 }
@@ -210,7 +191,7 @@ func (l *ledger) expireAt(now time.Time) {
 func (l *ledger) gone(id string, answers bool) {
 	for key, a := range l.allocations {
 		if key.device == id && !(answers && a.listed.Equal(l.last)) {
-			l.release(key, ReleaseGone)
+			delete(l.allocations, key)
 		}
 	}
 }
@@ -219,7 +200,8 @@ func (l *ledger) gone(id string, answers bool) {
 func (l *ledger) list() (current, superseded []Allocation) {
 	order := make([]*allocation, 0, len(l.allocations))
 	claims := map[string]map[Pod]struct{}{}
-	all := l.conflictsOf(func(a *allocation) (time.Time, bool) { return a.since, !a.superseded })
+	others := l.conflicts()
+	valid := func(a *allocation) (time.Time, bool) { return a.since, !a.superseded }
 	for _, a := range l.allocations {
 		order = append(order, a)
 		if a.dra {
@@ -244,7 +226,7 @@ func (l *ledger) list() (current, superseded []Allocation) {
 			superseded = append(superseded, out)
 			continue
 		}
-		_, conflict := all.of(a)
+		_, conflict := others.latest(a, valid)
 		out.Contested = conflict && !a.admin
 		current = append(current, out)
 	}

@@ -76,7 +76,6 @@ func (w *Watcher) describe(m *Map, reason string) {
 	s.State, s.Reason, s.Time, s.Confirmed = m.State, reason, m.Time, m.Confirmed
 	s.Pods, s.Allocations = m.Pods, len(m.Allocations)
 	s.Kept, s.Contested = 0, 0
-	s.Released = w.ledger.released
 	for i := range m.Allocations {
 		h := &m.Allocations[i]
 		if h.Kept {

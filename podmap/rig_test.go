@@ -134,13 +134,6 @@ func (r *rig) want(when string, want ...string) {
 	}
 }
 
-func (r *rig) released(want map[podmap.Release]uint64) {
-	r.t.Helper()
-	if diff := cmp.Diff(want, r.w.Status().Released); diff != "" {
-		r.t.Errorf("released (-want +got):\n%s", diff)
-	}
-}
-
 var (
 	train  = kubelet.Simple("ml", "train-0", gpu, gpuA)
 	serve  = kubelet.Simple("ml", "serve-0", gpu, gpuB)

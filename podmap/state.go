@@ -54,20 +54,6 @@ var Outcomes = []Outcome{
 	OutcomeRateLimited, OutcomeTooLarge, OutcomeUnimplemented, OutcomeGarbage, OutcomeError,
 }
 
-// Release is the reason why an allocation ended.
-type Release string
-
-// The reasons for a release.
-const (
-	ReleaseListed       Release = "unlisted"     // a complete list is without it
-	ReleaseContradicted Release = "contradicted" // kept, and another pod is listed with the device
-	ReleaseGone         Release = "device_gone"  // kept, and the device does not exist any more
-	ReleaseExpired      Release = "expired"      // kept for an hour
-)
-
-// Releases lists every Release.
-var Releases = []Release{ReleaseListed, ReleaseContradicted, ReleaseGone, ReleaseExpired}
-
 // Status is the state of a Watcher.
 type Status struct {
 	State State `json:"state"`
@@ -98,12 +84,10 @@ type Status struct {
 	Allocations int `json:"holders"`
 	Kept        int `json:"kept"`
 	Contested   int `json:"contested"`
-	// Released counts the allocations that ended, by reason.
-	Released map[Release]uint64 `json:"released"`
 }
 
 // clone returns a copy that shares nothing that changes.
 func (s Status) clone() Status {
-	s.Calls, s.AllocatableCalls, s.Released = maps.Clone(s.Calls), maps.Clone(s.AllocatableCalls), maps.Clone(s.Released)
+	s.Calls, s.AllocatableCalls = maps.Clone(s.Calls), maps.Clone(s.AllocatableCalls)
 	return s
 }

@@ -49,7 +49,6 @@ func TestPodsStartAndEnd(t *testing.T) {
 		r.want("with one less", "fresh", serveLine)
 		r.lists()
 		r.want("with none", "fresh")
-		r.released(map[podmap.Release]uint64{podmap.ReleaseListed: 2})
 		want := []podmap.Allocatable{{Resource: gpu, IDs: []string{gpuA, gpuB}}}
 		if diff := cmp.Diff(want, r.w.Latest().Allocatable); diff != "" {
 			t.Errorf("allocatable (-want +got):\n%s", diff)
@@ -172,10 +171,8 @@ func TestKeptIsContradicted(t *testing.T) {
 		r.start(node...)
 		r.restart(proxy, other)
 		r.want("when another has the device", "unconfirmed", gpu+" "+gpuA+": ml/other main", serveLine+" kept")
-		r.released(map[podmap.Release]uint64{podmap.ReleaseContradicted: 1})
 		r.w.Gone(gpuA, gpuB)
 		r.want("when the devices are gone", "unconfirmed", gpu+" "+gpuA+": ml/other main")
-		r.released(map[podmap.Release]uint64{podmap.ReleaseContradicted: 1, podmap.ReleaseGone: 1})
 	})
 }
 
@@ -197,7 +194,6 @@ func TestOutage(t *testing.T) {
 		}
 		r.pass(3 * time.Minute)
 		r.want("after an hour", "unreachable")
-		r.released(map[podmap.Release]uint64{podmap.ReleaseExpired: 2})
 		r.restart(node...)
 		r.settle()
 		r.want("after the restart", "fresh", trainLine, serveLine)

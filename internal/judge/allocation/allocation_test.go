@@ -268,37 +268,6 @@ func TestPublished(t *testing.T) {
 	r.want(collector.AllocationInfo, "m1 c 1")
 }
 
-// TestPlacedByProcesses: of several equal partitions, a name means the one on which
-// its pod has processes, and what is left follows by elimination. A pod that has
-// processes on two of them is placed on neither.
-func TestPlacedByProcesses(t *testing.T) {
-	const dra = "gpu.nvidia.com"
-	one, none := client(1, gib, -1), fact(noProcess)
-	for _, c := range []struct {
-		name   string
-		m1, m2 fact
-		want   []string
-	}{
-		{"no process", none, none, nil},
-		{"a process", none, one, []string{"m1 b 1", "m2 a 1"}},
-		{"processes on both", client(2, gib, -1), one, nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			withProcesses(t, func(t *testing.T, r *rig) {
-				r.run(1, "a", true)
-				r.run(2, "a", false)
-				for _, facts := range [][]fact{{c.m1, c.m2}, {none, none}} { // they may end
-					for range 4 {
-						r.list(alloc("a", dra, "gpu-0-mig-1g10gb-19-1", claimed), alloc("b", dra, "gpu-0-mig-1g10gb-19-3", claimed))
-						r.after(10*time.Second, device(gpuB, 0), slice(mig1, gpuB, 0, 1, "1g.10gb", facts[0]), slice(mig2, gpuB, 0, 2, "1g.10gb", facts[1]))
-					}
-					r.want(collector.AllocationInfo, c.want...)
-				}
-			})
-		})
-	}
-}
-
 // TestAdminAccess: a claim with administrative access takes nothing from the
 // holder of the device. While it is unknown which claim has it, no idle time
 // counts for either.

@@ -70,7 +70,6 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 			j.publisher.publish(st, d)
 		}
 	}
-	j.join.improve()
 	j.activity.uses.update(n.order)
 	j.publisher.publishNode(s, j.activity.uses.list)
 	j.meta.publish(s, n, &j.options)

@@ -93,9 +93,6 @@ func (o *owners) name(p *process, now time.Time) {
 	}()
 }
 
-// pending reports whether the name of the process's pod is still looked for.
-func (p *process) pending() bool { return p.owner.Kind == proc.Pod && !p.named && !p.unlisted }
-
 // service reports whether a process works for other processes: the MPS server.
 func (p *process) service() bool { return strings.HasPrefix(p.owner.Command, "nvidia-cuda-mps") }
 

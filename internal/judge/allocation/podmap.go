@@ -11,7 +11,6 @@ var (
 	stateLabels       = pairs(podmap.States)
 	listLabels        = pairs(podmap.Outcomes, "list")
 	allocatableLabels = pairs(podmap.Outcomes, "allocatable")
-	releaseLabels     = pairs(podmap.Releases)
 	allocationLabels  = pairs([]string{"listed", "kept", "contested", "superseded", "unresolved", "unresolved_accelerator", "omitted"})
 	hows              = []podmap.How{
 		podmap.HowAlias, podmap.HowID, podmap.HowInstance, podmap.HowProfile, podmap.HowMinor, podmap.HowPCI, podmap.HowFunction,
@@ -71,9 +70,6 @@ func (p *publisher) publishPodmap(r []collector.Reading) []collector.Reading {
 	for i, outcome := range podmap.Outcomes {
 		add(collector.PodmapCalls, float64(st.Calls[outcome]), listLabels[i])
 		add(collector.PodmapCalls, float64(st.AllocatableCalls[outcome]), allocatableLabels[i])
-	}
-	for i, why := range podmap.Releases {
-		add(collector.PodmapReleased, float64(st.Released[why]), releaseLabels[i])
 	}
 	return r
 }

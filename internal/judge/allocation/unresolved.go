@@ -141,38 +141,6 @@ func (j *join) eliminate(counted map[idKey]bool) int {
 	return len(found)
 }
 
-// placeByProcesses finds the partitions of ambiguous names by the processes on
-// them: a pod that has one such name and processes on one partition that the
-// name may mean. It reports whether there were any.
-func (j *join) placeByProcesses() (found bool) {
-	names := map[podmap.Pod][]string{}
-	for _, p := range j.ambiguous {
-		if _, placed := j.placed[idKey{p.Resource, p.DeviceID}]; !placed {
-			names[p.Pod] = add(names[p.Pod], p.DeviceID)
-		}
-	}
-	for _, p := range j.ambiguous {
-		if len(names[p.Pod]) != 1 || names[p.Pod][0] != p.DeviceID {
-			continue
-		}
-		may := j.unallocated(&p.Ref)
-		// A process whose pod is still looked for may be of this pod, on another one.
-		if slices.ContainsFunc(may, func(st *device) bool {
-			return slices.ContainsFunc(st.processes, func(d deviceProcess) bool { return d.process.pending() })
-		}) {
-			continue
-		}
-		on := slices.DeleteFunc(may, func(st *device) bool {
-			return !slices.ContainsFunc(st.processes, func(d deviceProcess) bool { return d.process.named && d.process.pod == p.Pod })
-		})
-		if len(on) == 1 {
-			j.placed[idKey{p.Resource, p.DeviceID}] = on[0]
-			found = true
-		}
-	}
-	return found
-}
-
 // unallocated returns the partitions that a name may mean, and that have
 // neither another name nor an allocation.
 func (j *join) unallocated(ref *podmap.Ref) []*device {
@@ -187,12 +155,4 @@ func (j *join) unallocated(ref *podmap.Ref) []*device {
 		}
 	}
 	return out
-}
-
-// improve places ambiguous names by the processes that were just found. The
-// next Snapshot has the result.
-func (j *join) improve() {
-	if len(j.ambiguous) > 0 && j.placeByProcesses() {
-		j.stale = true
-	}
 }
