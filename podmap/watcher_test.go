@@ -1,14 +1,9 @@
 package podmap_test
 
 import (
-	"context"
-	"io"
-	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,24 +126,6 @@ func TestRestartWithoutSome(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestRestartSlowly: a list that grows slowly does not count as complete.
-func TestRestartSlowly(t *testing.T) {
-	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-		r.start(node...)
-		r.restart()
-		for n := range node {
-			r.lists(node[:n]...)
-			time.Sleep(50 * time.Second)
-			r.list()
-			if s := r.w.Status(); s.State != podmap.StateUnconfirmed || s.Allocations != 2 {
-				t.Errorf("with %d of %d pods: %+v", n, len(node), s)
-			}
-		}
-		r.lists(node...)
-		r.want("with all pods", "fresh", trainLine, serveLine)
-	})
 }
 
 // TestRestartTwice: a pod that was first listed between two restarts is kept like the
@@ -355,75 +332,6 @@ func TestPace(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestUnixSocket uses a real socket that is replaced, in real time.
-func TestUnixSocket(t *testing.T) {
-	socket := filepath.Join(t.TempDir(), "pod-resources", "kubelet.sock")
-	w := podmap.New(podmap.Options{Socket: socket, Interval: 10 * time.Millisecond, Timeout: time.Minute, Settle: time.Hour})
-	var running sync.WaitGroup
-	running.Go(func() { w.Run(t.Context()) })
-	t.Cleanup(running.Wait)
-	await := func(state podmap.State, holders ...string) {
-		t.Helper()
-		late := time.After(2 * time.Minute)
-		for {
-			m := w.Latest()
-			if m.State == state && slices.Equal(holders, lines(m)[1:]) {
-				return
-			}
-			select {
-			case <-w.Changed():
-			case <-late:
-				t.Fatalf("want %s %q, got %q: %+v", state, holders, lines(w.Latest()), w.Status())
-			}
-		}
-	}
-	await(podmap.StateAbsent)
-	srv, err := kubelet.Serve(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer srv.Stop()
-	srv.SetPods(node...)
-	await(podmap.StateUnconfirmed, trainLine, serveLine)
-	srv.Stop()
-	await(podmap.StateStale, trainLine, serveLine)
-	if err := srv.Restart(proxy, train); err != nil {
-		t.Fatal(err)
-	}
-	await(podmap.StateUnconfirmed, trainLine, serveLine+" kept")
-}
-
-// TestForeign: a server on the socket that is not a kubelet.
-func TestForeign(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		serve func(net.Conn)
-		want  podmap.Outcome
-	}{
-		{"silent", func(c net.Conn) { io.Copy(io.Discard, c) }, podmap.OutcomeTimeout},
-		{"closes the connection", func(c net.Conn) { c.Close() }, podmap.OutcomeUnavailable},
-		{"HTTP/1", func(c net.Conn) {
-			go io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
-			io.Copy(io.Discard, c)
-		}, podmap.OutcomeUnavailable},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dial := func(context.Context, string) (net.Conn, error) {
-				mine, theirs := net.Pipe()
-				go c.serve(theirs)
-				return mine, nil
-			}
-			bubble(t, podmap.Options{Dial: dial}, func(t *testing.T, r *rig) {
-				r.run()
-				r.pass(time.Minute)
-				if s := r.w.Status(); s.Last != c.want || s.State != podmap.StateUnreachable || s.Calls[c.want] < 4 || s.LastError == "" {
-					t.Errorf("status: %+v", s)
-				}
-			})
-		})
-	}
 }
 
 // TestOldKubelet plays a scenario with a kubelet before 1.34.

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -31,35 +30,31 @@ type faults struct {
 	omitted int // faults beyond maxFaults
 }
 
-// findFaults finds new faults of the allocation that l describes. Before now, an
-// Xid that may still get a text waits; with a zero now no fault does.
+// findFaults returns the spans of the new faults of an allocation. An Xid that may
+// still get a text waits, unless the allocation has ended.
 func (t *Tracker) findFaults(a *tracked, l *allocation.Record, events []collector.Event, now time.Time) {
 	for _, f := range l.Faults {
-		before, known := a.faults.latest[f.Name]
-		if known && !f.Time.After(before) || !during(l, f.Time) || !now.IsZero() && now.Sub(f.Time) < detailDelay && lacksText(f, l, events) {
+		if !f.Time.After(a.faults.latest[f.Name]) || !during(l, f.Time) {
+			continue
+		}
+		e := eventOf(f, l, events)
+		if e.Kind == collector.EventXid && e.Detail == "" && l.Until.IsZero() && now.Sub(f.Time) < detailDelay {
 			continue
 		}
 		a.faults.latest[f.Name] = f.Time
-		found := false
-		for i := range events {
-			e := &events[i]
-			if e.Past || allocation.FaultName(e) != f.Name || !l.Affects(e) || e.Time.After(f.Time) || !during(l, e.Time) || known && !e.Time.After(before) {
-				continue
-			}
-			found = found || e.Time.Equal(f.Time)
-			t.addFault(a, l, f.Name, e)
-		}
-		if !found {
-			t.addFault(a, l, f.Name, &collector.Event{Time: f.Time})
-		}
+		t.addFault(a, l, f.Name, e)
 	}
 }
 
-// lacksText reports whether the event of a fault is an Xid without a text.
-func lacksText(f allocation.Fault, l *allocation.Record, events []collector.Event) bool {
-	return slices.ContainsFunc(events, func(e collector.Event) bool {
-		return e.Kind == collector.EventXid && e.Detail == "" && e.Time.Equal(f.Time) && allocation.FaultName(&e) == f.Name && l.Affects(&e)
-	})
+// eventOf returns the event of a fault, or an event with its time alone if there is
+// none.
+func eventOf(f allocation.Fault, l *allocation.Record, events []collector.Event) *collector.Event {
+	for i := range events {
+		if e := &events[i]; e.Time.Equal(f.Time) && allocation.FaultName(e) == f.Name && l.Affects(e) {
+			return e
+		}
+	}
+	return &collector.Event{Time: f.Time}
 }
 
 // during reports whether an allocation existed at a time, or may have existed.
@@ -69,7 +64,7 @@ func during(l *allocation.Record, at time.Time) bool {
 	return !at.Before(l.Since) || !l.After.IsZero() && at.After(l.After)
 }
 
-// addFault returns the span of a fault. e is its event, or has the time alone.
+// addFault returns the span of a fault with its event.
 func (t *Tracker) addFault(a *tracked, l *allocation.Record, name string, e *collector.Event) {
 	f := &a.faults
 	if !e.Time.Before(f.at) {

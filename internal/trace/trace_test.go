@@ -164,28 +164,6 @@ func TestUnsampled(t *testing.T) {
 	}
 }
 
-// TestUnreachable: spans are queued while the receiver is unreachable, and sent later.
-func TestUnreachable(t *testing.T) {
-	l := listen(t, "127.0.0.1:0")
-	address := l.Addr().String()
-	e := endpoint(t, "http", l)
-	l.Close()
-	g := follow(t, trace.Options{Endpoint: e})
-	g.identity["a"] = trace.Identity{UID: "11111111-2222-3333-4444-555555555555", Final: true}
-	g.play("a")
-	g.until("failures", func() bool { return g.metric("accel_traces_batches_total", "failed") > 2 })
-	if n := g.metric("accel_traces_queue_spans", ""); n != spansOfPlay {
-		t.Errorf("%g spans queued", n)
-	}
-	var r otlptest.Receiver
-	defer r.Serve(listen(t, address), nil)()
-	g.until("the spans", func() bool { return g.sent() == spansOfPlay && g.metric("accel_traces_queue_spans", "") == 0 })
-	checkTrace(t, r.Spans())
-	if !strings.Contains(g.log.String(), "A request with traces failed") || !strings.Contains(g.log.String(), "Traces are sent again") {
-		t.Errorf("log:\n%s", g.log)
-	}
-}
-
 // TestAnswers: the result of a span by the first response of the receiver. Later
 // requests are accepted.
 func TestAnswers(t *testing.T) {
@@ -317,27 +295,5 @@ func TestEnd(t *testing.T) {
 	}
 	if got := strings.Join(names, " "); got != "accel.allocation accel.wait accel.idle" {
 		t.Errorf("sent: %s", got)
-	}
-}
-
-// TestEnvironment: the environment variables of OpenTelemetry's SDK apply. Options take
-// precedence.
-func TestEnvironment(t *testing.T) {
-	for name, value := range map[string]string{
-		"OTEL_RESOURCE_ATTRIBUTES": "k8s.cluster.name=blue,k8s.pod.name=mine", "OTEL_SERVICE_NAME": "gpus",
-		"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_HEADERS": "x-tenant=team",
-	} {
-		t.Setenv(name, value)
-	}
-	var r otlptest.Receiver
-	l := listen(t, "127.0.0.1:0")
-	defer r.Serve(l, nil)()
-	g := follow(t, trace.Options{Endpoint: endpoint(t, "http", l)})
-	g.identity["a"] = trace.Identity{UID: "u", Final: true}
-	g.show(10, nil, record("a", "GPU-1", 10))
-	g.until("a span", func() bool { return g.sent() == 1 })
-	res := r.Spans()[0].Resource
-	if res["k8s.cluster.name"] != "blue" || res["service.name"] != "gpus" || res["k8s.pod.name"] != "a" || r.Headers()[0]["x-tenant"] != "team" {
-		t.Errorf("%v\n%v", res, r.Headers())
 	}
 }

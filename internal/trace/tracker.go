@@ -77,7 +77,7 @@ func (t *Tracker) Update(state *allocation.History, events []collector.Event) []
 		if l.Until.IsZero() {
 			current = append(current, l)
 		} else if a := t.open[keyOf(l)]; a != nil && a.record.Since.Equal(l.Since) {
-			t.findFaults(a, l, events, time.Time{})
+			t.findFaults(a, l, events, state.Time)
 		}
 	}
 	ending := t.findMissing(state, current)

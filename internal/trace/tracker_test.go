@@ -324,15 +324,3 @@ func FuzzContext(f *testing.F) {
 		}
 	})
 }
-
-// FuzzEndpoint: an accepted endpoint has a host and a path.
-func FuzzEndpoint(f *testing.F) {
-	for _, s := range []string{"http://h", "https://[::1]:4318/x", "grpc://h:1", "https://u:p@h", "http:///x"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if e, err := trace.ParseEndpoint(s); err == nil && (e.Host == "" || e.Path == "") {
-			t.Fatalf("%q: %+v", s, e)
-		}
-	})
-}

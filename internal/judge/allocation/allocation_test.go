@@ -226,18 +226,6 @@ func TestElimination(t *testing.T) {
 	}
 }
 
-// TestEliminationByGPU: the candidates are MIG devices of the same GPU.
-func TestEliminationByGPU(t *testing.T) {
-	r := newRig(t)
-	r.list(alloc("a", gpu, mig1), alloc("b", "gpu.nvidia.com", "gpu-1-mig-1g10gb-19-3", claimed))
-	r.after(
-		time.Second, device(gpuA, 1), device(gpuB, 0), slice(mig1, gpuB, 0, 1, "1g.10gb"), slice(mig2, gpuB, 0, 2, "1g.10gb"),
-		slice("MIG-x", gpuA, 1, 1, "1g.10gb"), slice("MIG-y", gpuA, 1, 2, "1g.10gb"),
-	)
-	r.want(collector.AllocationInfo, "m1 a 1")
-	r.want(collector.DeviceHolders, "m1 1", "m2 0")
-}
-
 // TestPublished: the ResourceSlice of a DRA driver identifies the device.
 func TestPublished(t *testing.T) {
 	published := map[string]podmap.SliceDevice{

@@ -123,29 +123,6 @@ func TestFaultOfPartition(t *testing.T) {
 	r.faults("m1 a xid_79 1", "m2 b xid_43 1", "m2 b xid_79 1")
 }
 
-// TestFaultStorm: the number of series of faults is bounded.
-func TestFaultStorm(t *testing.T) {
-	r := newRig(t)
-	r.list(alloc("a", gpu, gpuA))
-	var storm []collector.Event
-	for i := range uint64(1000) {
-		storm = append(storm, xid(i, time.Second))
-	}
-	r.happen(time.Second, nil, device(gpuA, 0))
-	r.happen(time.Second, storm, device(gpuA, 0))
-	if n := len(r.series(collector.AllocationFault)); n != 16 {
-		t.Errorf("%d series", n)
-	}
-	// The number of faults kept for later allocations is bounded too.
-	r.list()
-	r.happen(2*time.Second, storm, device(gpuA, 0))
-	r.list(alloc("b", gpu, gpuA, began(3*time.Second, 500*time.Millisecond)))
-	r.happen(3*time.Second, nil, device(gpuA, 0))
-	if n := len(r.series(collector.AllocationFault)); n > 32 {
-		t.Errorf("%d series", n)
-	}
-}
-
 // TestEvents: which kinds of events refresh the kubelet's list, and which are recorded
 // as faults.
 func TestEvents(t *testing.T) {

@@ -297,25 +297,6 @@ func TestService(t *testing.T) {
 	})
 }
 
-// TestPIDReused: a process with a reused PID is another process.
-func TestPIDReused(t *testing.T) {
-	withProcesses(t, func(t *testing.T, r *rig) {
-		step := func(want ...string) {
-			t.Helper()
-			for range 2 {
-				r.list(replicas...)
-				r.after(3*time.Second, device(gpuA, 0, used(0.5, gib), client(1, gib, 0.5)))
-			}
-			r.want(collector.AllocationUtilization, want...)
-		}
-		r.run(1, "a", true)
-		step("A a 0.5", "A b 0")
-		r.run(1, "b", true)
-		r.stat(1, "x", 77)
-		step("A a 0", "A b 0.5")
-	})
-}
-
 // TestUnknownPod: a process counts as unknown_pod after the search for its pod has
 // failed. A process that has just started or ended is not counted.
 func TestUnknownPod(t *testing.T) {
@@ -339,18 +320,6 @@ func TestUnknownPod(t *testing.T) {
 			step("0", "0", client(1, gib, 0), client(4, gib, 0))
 		}
 	})
-}
-
-// TestNoPodDirs: without the pod directories, no process counts as unattributed.
-func TestNoPodDirs(t *testing.T) {
-	r := newRig(t, processes, func(r *rig) { r.options.PodDirs = nil })
-	r.run(1, "a", false)
-	r.list(alloc("a", gpu, gpuA))
-	for range 3 {
-		r.after(3*time.Second, device(gpuA, 0, used(0.5, gib), client(1, gib, 0.5)))
-	}
-	r.want(collector.UnattributedProcesses)
-	r.want(collector.AllocationUtilization, "A a 0.5")
 }
 
 // TestOtherPod: a process counts as other_pod only after a complete list of the
