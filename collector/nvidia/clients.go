@@ -11,7 +11,22 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-var callProcessUtilization = define(call{name: "nvmlDeviceGetProcessUtilization", quiet: nvml.ERROR_NOT_FOUND})
+var (
+	callCompute  = function("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetComputeRunningProcesses")
+	callGraphics = function("nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2", "nvmlDeviceGetGraphicsRunningProcesses")
+	callMPS      = function("nvmlDeviceGetMPSComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v2", "nvmlDeviceGetMPSComputeRunningProcesses")
+
+	callProcessUtilization = define(call{name: "nvmlDeviceGetProcessUtilization", quiet: nvml.ERROR_NOT_FOUND})
+)
+
+var (
+	labelCompute  = []string{"compute"}
+	labelGraphics = []string{"graphics"}
+	labelMPS      = []string{"mps"}
+	labelMemory   = []string{"memory"}
+	labelEncoder  = []string{"encoder"}
+	labelDecoder  = []string{"decoder"}
+)
 
 const (
 	// processInterval is the time between two reads of the process list and of

@@ -84,7 +84,7 @@ func FuzzDeliver(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, i uint, kind uint32, bits uint64) {
 		d := collector.Device{}
-		fields[i%uint(len(fields))].deliver(&gpu{}, &d, &nvml.FieldValue{ValueType: kind, Value: raw(bits)})
+		fields[i%uint(len(fields))].deliver(&gpu{offsets: map[int]float64{}}, &d, &nvml.FieldValue{ValueType: kind, Value: raw(bits)})
 		for _, r := range d.Readings {
 			if !r.Metric.Range.Contains(r.Value) || len(r.Labels) != len(r.Metric.Labels) {
 				t.Errorf("%s%v %v", r.Metric.Name, r.Labels, r.Value)
@@ -103,30 +103,6 @@ func TestHealthMask(t *testing.T) {
 	for mask, want := range map[uint32][2]bool{0: {false, false}, 1 << 8: {false, true}, 4 << 8: {true, true}, 15 << 8: {true, true}} {
 		if fault, known := misconfigured(mask); fault != want[0] || known != want[1] {
 			t.Errorf("%#x: fault %v, known %v; want %v", mask, fault, known, want)
-		}
-	}
-}
-
-func TestMargin(t *testing.T) {
-	old := thermal{limit: [limits]float64{85, 93, 96}, hasLimit: [limits]bool{true, true, false}, now: 90, hasNow: true}
-	tLimit := thermal{offset: [limits]float64{0, -2, -8}, hasOffset: [limits]bool{true, true, false}}
-	for _, tc := range []struct {
-		name  string
-		of    thermal
-		limit int
-		has   bool
-		want  float64
-		known bool
-	}{
-		{"past the limit", old, limitMaxOperating, false, -5, true},
-		{"before the limit", old, limitSlowdown, false, 3, true},
-		{"no such limit", old, limitShutdown, false, 0, false},
-		{"T.Limit", tLimit, limitMaxOperating, true, 23, true},
-		{"an offset below it", tLimit, limitSlowdown, true, 25, true},
-		{"no offset", tLimit, limitShutdown, true, 0, false},
-	} {
-		if v, known := tc.of.margin(tc.limit, 23, tc.has); known != tc.known || known && v != tc.want {
-			t.Errorf("%s: %v, %v; want %v, %v", tc.name, v, known, tc.want, tc.known)
 		}
 	}
 }

@@ -106,7 +106,7 @@ var slowFields = []field{
 
 func marginField(id uint32, limit int) field {
 	return field{id: id, metric: collector.TemperatureMargin, signed: true, use: func(g *gpu, _ *collector.Device, v float64) {
-		g.thermal.offset[limit], g.thermal.hasOffset[limit] = v, true
+		g.offsets[limit] = v
 	}}
 }
 

@@ -43,10 +43,12 @@ type gpu struct {
 	fast, seldom *batch
 	paced        []pace
 	thermalAsked bool
-	thermal      thermal
-	links        links
-	c2c          c2c
-	gpm          gpm
+	// offsets are the distances of T.Limit between the margin's zero and a measure
+	// (fields 196, 194, 193, 195; degrees, mostly negative).
+	offsets map[int]float64
+	links   links
+	c2c     c2c
+	gpm     gpm
 	// gpmAsked: whether the GPU has performance counters has been determined.
 	gpmAsked, gpmThere bool
 	mig                mig
@@ -245,9 +247,11 @@ func (g *gpu) due(next *time.Time, interval time.Duration, now time.Time) bool {
 func (g *gpu) readSlow(now time.Time) {
 	d := collector.Device{Readings: make([]collector.Reading, 0, len(g.kept)+8)}
 	g.seldom.read(g, &d, nil)
-	g.readLimits(&d)
+	for _, list := range [][]number{powerLimits, maxima, temperatureLimits} {
+		g.readNumbers(&d, g.seldom, list)
+	}
 	g.readModes(&d)
-	g.readPCIeLink(&d)
+	g.readNumbers(&d, nil, pcieLink)
 	g.readECC(&d)
 	g.readRemaps(&d)
 	g.readRetired(&d)

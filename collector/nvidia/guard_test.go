@@ -94,10 +94,12 @@ func guarded(stack []ast.Node, file *ast.File, symbols map[string]bool) error {
 	return fmt.Errorf("not within a call that is given the *call of one of %v", symbols)
 }
 
-// callNames returns the C functions of an argument: of a package-level callX or
-// callX[i], or, for the field x.call, of its file.
+// callNames returns the C functions of an argument: its name, of a package-level
+// callX or callX[i], or, for the field x.call, of its file.
 func callNames(arg ast.Expr, file *ast.File) []string {
 	switch a := arg.(type) {
+	case *ast.BasicLit:
+		return literals(a)
 	case *ast.IndexExpr:
 		return callNames(a.X, file)
 	case *ast.Ident:

@@ -20,12 +20,6 @@ var (
 	callPCI          = function("nvmlDeviceGetPciInfo", "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo_v3")
 	callSerial       = function("nvmlDeviceGetSerial")
 	callPartNumber   = function("nvmlDeviceGetBoardPartNumber")
-	callVBIOS        = function("nvmlDeviceGetVbiosVersion")
-	callInforom      = function("nvmlDeviceGetInforomImageVersion")
-	callInforomOEM   = function("nvmlDeviceGetInforomVersion")
-	callInforomECC   = function("nvmlDeviceGetInforomVersion")
-	callInforomPower = function("nvmlDeviceGetInforomVersion")
-	callGSP          = function("nvmlDeviceGetGspFirmwareVersion")
 )
 
 // architectures are NVML_DEVICE_ARCH_* in NVIDIA's spelling, lower case.
@@ -92,10 +86,13 @@ func (g *gpu) readIdentity() bool {
 }
 
 // identityCalls return what stays the same while the GPU does.
-var identityCalls = []*call{
-	callName, callArchitecture, callIndex, callMinor, callPCI, callSerial, callPartNumber,
-	callVBIOS, callInforom, callInforomOEM, callInforomECC, callInforomPower, callGSP,
-}
+var identityCalls = func() []*call {
+	list := []*call{callName, callArchitecture, callIndex, callMinor, callPCI, callSerial, callPartNumber}
+	for _, f := range firmware {
+		list = append(list, f.call)
+	}
+	return list
+}()
 
 // renewIdentity is readIdentity for a known GPU. What cannot be read this time
 // keeps its value.
@@ -115,25 +112,33 @@ func (id *identity) info(d *collector.Device, index, profile string) []string {
 	return []string{string(collector.GPU), "nvidia", d.Model, id.architecture, index, d.PCI, id.numa, id.serial, id.part, profile}
 }
 
+// component is a firmware and the function that returns its version.
+type component struct {
+	name string
+	call *call
+	get  func(nvml.Device) (string, nvml.Return)
+}
+
+func componentOf(name, symbol string, get func(nvml.Device) (string, nvml.Return)) component {
+	return component{name, function(symbol), get}
+}
+
+var firmware = []component{
+	componentOf("vbios", "nvmlDeviceGetVbiosVersion", nvml.Device.GetVbiosVersion),
+	componentOf("inforom", "nvmlDeviceGetInforomImageVersion", nvml.Device.GetInforomImageVersion),
+	componentOf("inforom_oem", "nvmlDeviceGetInforomVersion", func(h nvml.Device) (string, nvml.Return) { return h.GetInforomVersion(nvml.INFOROM_OEM) }),
+	componentOf("inforom_ecc", "nvmlDeviceGetInforomVersion", func(h nvml.Device) (string, nvml.Return) { return h.GetInforomVersion(nvml.INFOROM_ECC) }),
+	componentOf("inforom_power", "nvmlDeviceGetInforomVersion", func(h nvml.Device) (string, nvml.Return) { return h.GetInforomVersion(nvml.INFOROM_POWER) }),
+	componentOf("gsp", "nvmlDeviceGetGspFirmwareVersion", nvml.Device.GetGspFirmwareVersion),
+}
+
 func (g *gpu) readFirmware(d *collector.Device) {
-	h, a := g.handle, &g.asker
-	add := func(component, version string, ok bool) {
+	for _, f := range firmware {
+		version, ok := ask(&g.asker, f.call, func() (string, nvml.Return) { return f.get(g.handle) })
 		if version = text(version); ok && version != "" {
-			d.Set(collector.FirmwareInfo, 1, component, version)
+			d.Set(collector.FirmwareInfo, 1, f.name, version)
 		}
 	}
-	v, ok := ask(a, callVBIOS, h.GetVbiosVersion)
-	add("vbios", v, ok)
-	v, ok = ask(a, callInforom, h.GetInforomImageVersion)
-	add("inforom", v, ok)
-	v, ok = ask(a, callInforomOEM, func() (string, nvml.Return) { return h.GetInforomVersion(nvml.INFOROM_OEM) })
-	add("inforom_oem", v, ok)
-	v, ok = ask(a, callInforomECC, func() (string, nvml.Return) { return h.GetInforomVersion(nvml.INFOROM_ECC) })
-	add("inforom_ecc", v, ok)
-	v, ok = ask(a, callInforomPower, func() (string, nvml.Return) { return h.GetInforomVersion(nvml.INFOROM_POWER) })
-	add("inforom_power", v, ok)
-	v, ok = ask(a, callGSP, h.GetGspFirmwareVersion)
-	add("gsp", v, ok)
 }
 
 // rememberIdentity replaces the identity that is reported while the GPU does

@@ -96,7 +96,7 @@ func (g *gpu) forgetAnswers() {
 	for i := range g.paced {
 		g.paced[i] = pace{batch: g.lib.fieldIDs.batch(pacedFields[i].fields)}
 	}
-	g.thermalAsked, g.thermal, g.links = false, thermal{}, links{}
+	g.thermalAsked, g.offsets, g.links = false, map[int]float64{}, links{}
 	g.c2c = c2c{}
 	g.gpm.free(&g.asker)
 	g.gpmAsked = false

@@ -12,14 +12,9 @@ import (
 
 var (
 	callUtilization = function("nvmlDeviceGetUtilizationRates")
-	callEncoder     = function("nvmlDeviceGetEncoderUtilization")
-	callDecoder     = function("nvmlDeviceGetDecoderUtilization")
-	callJPEG        = function("nvmlDeviceGetJpgUtilization")
-	callOFA         = function("nvmlDeviceGetOfaUtilization")
 	callTemperature = function("nvmlDeviceGetTemperature")
 	callTempV       = function("nvmlDeviceGetTemperatureV")
 	callMargin      = function("nvmlDeviceGetMarginTemperature")
-	callPower       = function("nvmlDeviceGetPowerUsage")
 	callEnergy      = function("nvmlDeviceGetTotalEnergyConsumption")
 	callReplays     = function("nvmlDeviceGetPcieReplayCounter")
 	callEvents      = function("nvmlDeviceGetCurrentClocksEventReasons")
@@ -27,18 +22,7 @@ var (
 	callPState      = function("nvmlDeviceGetPerformanceState")
 	callMemoryV2    = function("nvmlDeviceGetMemoryInfo_v2")
 	callMemory      = function("nvmlDeviceGetMemoryInfo")
-	callClocks      = variants(len(clocks), "nvmlDeviceGetClockInfo")
 )
-
-var clocks = [...]struct {
-	clock  nvml.ClockType
-	labels []string
-}{
-	{nvml.CLOCK_GRAPHICS, []string{"graphics"}},
-	{nvml.CLOCK_SM, []string{"sm"}},
-	{nvml.CLOCK_MEM, []string{"memory"}},
-	{nvml.CLOCK_VIDEO, []string{"video"}},
-}
 
 var throttleReasons = [...]struct {
 	bit    uint64
@@ -52,15 +36,7 @@ var throttleReasons = [...]struct {
 	{nvml.ClocksThrottleReasonHwPowerBrakeSlowdown, []string{"hw_power_brake"}},
 }
 
-var (
-	labelCompute = []string{"compute"}
-	labelMemory  = []string{"memory"}
-	labelEncoder = []string{"encoder"}
-	labelDecoder = []string{"decoder"}
-	labelJPEG    = []string{"jpeg"}
-	labelOFA     = []string{"ofa"}
-	labelGPU     = []string{"gpu"}
-)
+var labelGPU = []string{"gpu"}
 
 // readFast reads the values of every round. It reports whether any of the GPU's
 // vital values (memory, temperature, power, utilization) was read.
@@ -73,21 +49,11 @@ func (g *gpu) readFast(d *collector.Device) bool {
 		set32(d, collector.UtilizationRatio, u.Memory, percent, labelMemory...)
 	}
 	alive = alive || ok
-	g.readEngines(d)
+	g.readNumbers(d, nil, engines)
 	alive = g.readTemperature(d) || alive
 	g.readFields(d)
-	if !g.fast.has(nvml.FI_DEV_POWER_INSTANT) {
-		mw, ok := ask(a, callPower, h.GetPowerUsage)
-		if ok {
-			set32(d, collector.PowerWatts, mw, milli)
-		}
-		alive = alive || ok
-	}
-	for i, c := range clocks {
-		if mhz, ok := ask(a, callClocks[i], func() (uint32, nvml.Return) { return h.GetClockInfo(c.clock) }); ok {
-			set32(d, collector.ClockHertz, mhz, mega, c.labels...)
-		}
-	}
+	alive = g.readNumbers(d, g.fast, power) || alive
+	g.readNumbers(d, nil, clocks)
 	g.readThrottle(d)
 	if p, ok := ask(a, callPState, h.GetPerformanceState); ok {
 		if p == nvml.PSTATE_UNKNOWN {
@@ -97,22 +63,6 @@ func (g *gpu) readFast(d *collector.Device) bool {
 		}
 	}
 	return alive
-}
-
-func (g *gpu) readEngines(d *collector.Device) {
-	a, h := &g.asker, g.handle
-	if v, _, ok := ask2(a, callEncoder, h.GetEncoderUtilization); ok {
-		set32(d, collector.UtilizationRatio, v, percent, labelEncoder...)
-	}
-	if v, _, ok := ask2(a, callDecoder, h.GetDecoderUtilization); ok {
-		set32(d, collector.UtilizationRatio, v, percent, labelDecoder...)
-	}
-	if v, _, ok := ask2(a, callJPEG, h.GetJpgUtilization); ok {
-		set32(d, collector.UtilizationRatio, v, percent, labelJPEG...)
-	}
-	if v, _, ok := ask2(a, callOFA, h.GetOfaUtilization); ok {
-		set32(d, collector.UtilizationRatio, v, percent, labelOFA...)
-	}
 }
 
 // readFields reads the fast batch and the replacements of its missing fields.

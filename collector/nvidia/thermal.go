@@ -4,6 +4,7 @@ package nvidia
 
 import (
 	"math"
+	"slices"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -16,42 +17,38 @@ const (
 	limitSlowdown
 	limitShutdown
 	limitMemory
-	limits
 )
 
-var labelLimits = [limits][]string{{"max_operating"}, {"slowdown"}, {"shutdown"}, {"memory_max_operating"}}
-
-// thermal has the limits of the GPU and its memory from the slow readings.
-type thermal struct {
-	// offset is the distance of T.Limit between the margin's zero and the
-	// measure (fields 196, 194, 193, 195; degrees, mostly negative).
-	offset    [limits]float64
-	hasOffset [limits]bool
-	// limit is the temperature of the measure.
-	limit    [limits]float64
-	hasLimit [limits]bool
-	// now and memory are the temperatures of this round.
-	now, memory       float64
-	hasNow, hasMemory bool
+// measures are the labels of each measure's margin and of the limit and the
+// temperature that it compares.
+var measures = [...]struct{ margin, limit, sensor []string }{
+	limitMaxOperating: {[]string{"max_operating"}, []string{"gpu", "max_operating"}, labelGPU},
+	limitSlowdown:     {[]string{"slowdown"}, []string{"gpu", "slowdown"}, labelGPU},
+	limitShutdown:     {[]string{"shutdown"}, []string{"gpu", "shutdown"}, labelGPU},
+	limitMemory:       {[]string{"memory_max_operating"}, []string{"memory", "max_operating"}, labelMemory},
 }
 
-var thresholds = [...]struct {
-	threshold nvml.TemperatureThresholds
-	labels    []string
-	limit     int // of the margin
-}{
-	{nvml.TEMPERATURE_THRESHOLD_SHUTDOWN, []string{"gpu", "shutdown"}, limitShutdown},
-	{nvml.TEMPERATURE_THRESHOLD_SLOWDOWN, []string{"gpu", "slowdown"}, limitSlowdown},
-	{nvml.TEMPERATURE_THRESHOLD_GPU_MAX, []string{"gpu", "max_operating"}, limitMaxOperating},
-	{nvml.TEMPERATURE_THRESHOLD_MEM_MAX, []string{"memory", "max_operating"}, limitMemory},
-}
-
-var callThresholds = variants(len(thresholds), "nvmlDeviceGetTemperatureThreshold")
+// temperatureLimits are read in every slow round.
+var temperatureLimits = func() (list []number) {
+	for _, t := range []struct {
+		threshold nvml.TemperatureThresholds
+		measure   int
+	}{
+		{nvml.TEMPERATURE_THRESHOLD_SHUTDOWN, limitShutdown},
+		{nvml.TEMPERATURE_THRESHOLD_SLOWDOWN, limitSlowdown},
+		{nvml.TEMPERATURE_THRESHOLD_GPU_MAX, limitMaxOperating},
+		{nvml.TEMPERATURE_THRESHOLD_MEM_MAX, limitMemory},
+	} {
+		list = append(list, numberOf("nvmlDeviceGetTemperatureThreshold", func(h nvml.Device) (uint32, nvml.Return) {
+			return h.GetTemperatureThreshold(t.threshold)
+		}, collector.TemperatureLimit, one, measures[t.measure].limit...))
+	}
+	return list
+}()
 
 // readTemperature reads the GPU's own sensor and reports whether it was read.
 func (g *gpu) readTemperature(d *collector.Device) bool {
 	a, h := &g.asker, g.handle
-	g.thermal.hasNow = false
 	t, ok := ask(a, callTemperature, func() (uint32, nvml.Return) { return h.GetTemperature(nvml.TEMPERATURE_GPU) })
 	v := float64(t)
 	if !ok && a.never(callTemperature) {
@@ -59,49 +56,26 @@ func (g *gpu) readTemperature(d *collector.Device) bool {
 		t, ok = ask(a, callTempV, func() (nvml.Temperature, nvml.Return) { return h.GetTemperatureV().V1() })
 		v = float64(t.Temperature)
 	}
-	if !ok {
-		return false
-	}
-	if v == math.MaxUint32 {
+	switch {
+	case !ok:
+	case v == math.MaxUint32:
 		d.Reject(collector.TemperatureCelsius, collector.RejectSentinel)
-		return true
+	default:
+		d.Set(collector.TemperatureCelsius, v, labelGPU...)
 	}
-	d.Set(collector.TemperatureCelsius, v, labelGPU...)
-	g.thermal.now, g.thermal.hasNow = v, collector.TemperatureCelsius.Range.Contains(v)
-	return true
+	return ok
 }
 
-func (g *gpu) readThresholds(d *collector.Device) {
-	g.thermal.hasLimit = [limits]bool{}
-	for i, t := range thresholds {
-		v, ok := ask(&g.asker, callThresholds[i], func() (uint32, nvml.Return) { return g.handle.GetTemperatureThreshold(t.threshold) })
-		if !ok {
-			continue
-		}
-		set32(d, collector.TemperatureLimit, v, one, t.labels...)
-		if collector.TemperatureLimit.Range.Contains(float64(v)) {
-			g.thermal.limit[t.limit], g.thermal.hasLimit[t.limit] = float64(v), true
-		}
-	}
-}
-
-// readMargins sets the distance to each measure. The temperature of the memory is
-// among the readings of d, where it is known.
+// readMargins sets the distance to each measure. The temperatures are among the
+// readings of d, and the limits among the slow readings.
 func (g *gpu) readMargins(d *collector.Device) {
-	t := &g.thermal
-	t.hasMemory = false
-	for _, r := range d.Readings {
-		if r.Metric == collector.TemperatureCelsius && r.Labels[0] == labelMemory[0] {
-			t.memory, t.hasMemory = r.Value, true
-		}
-	}
 	m, ok := ask(&g.asker, callMargin, g.handle.GetMarginTemperature)
 	if !ok && !g.refused[callMargin.index] {
 		return
 	}
-	for i, labels := range labelLimits {
-		if v, known := t.margin(i, float64(m.MarginTemperature), ok); known {
-			d.Set(collector.TemperatureMargin, v, labels...)
+	for i := range measures {
+		if v, known := g.margin(d, i, float64(m.MarginTemperature), ok); known {
+			d.Set(collector.TemperatureMargin, v, measures[i].margin...)
 		}
 	}
 }
@@ -110,14 +84,23 @@ func (g *gpu) readMargins(d *collector.Device) {
 // counts down to the point at which clocks are lowered for the GPU or for the memory,
 // whichever is nearer; the other measures are an offset below zero. Of the memory it is
 // the least that may be left, so its own limit and temperature are better.
-func (t *thermal) margin(limit int, tLimit float64, hasTLimit bool) (float64, bool) {
-	now, hasNow := t.now, t.hasNow
-	if limit == limitMemory {
-		now, hasNow = t.memory, t.hasMemory
+func (g *gpu) margin(d *collector.Device, measure int, tLimit float64, hasTLimit bool) (float64, bool) {
+	m := &measures[measure]
+	now, hasNow := find(d.Readings, collector.TemperatureCelsius, m.sensor)
+	limit, hasLimit := find(g.kept, collector.TemperatureLimit, m.limit)
+	offset, hasOffset := g.offsets[measure]
+	absolute := hasNow && hasLimit
+	if hasTLimit && hasOffset && (measure != limitMemory || !absolute) {
+		return tLimit - offset, true
 	}
-	absolute := t.hasLimit[limit] && hasNow
-	if hasTLimit && t.hasOffset[limit] && (limit != limitMemory || !absolute) {
-		return tLimit - t.offset[limit], true
+	return limit - now, absolute
+}
+
+// find returns the value of a reading.
+func find(list []collector.Reading, m *collector.Metric, labels []string) (float64, bool) {
+	i := slices.IndexFunc(list, func(r collector.Reading) bool { return r.Metric == m && slices.Equal(r.Labels, labels) })
+	if i < 0 {
+		return 0, false
 	}
-	return t.limit[limit] - now, absolute
+	return list[i].Value, true
 }
