@@ -3,6 +3,8 @@
 package nvidia
 
 import (
+	"math"
+
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -110,10 +112,11 @@ var pcieLink = []number{
 	numberOf("nvmlDeviceGetMaxPcieLinkWidth", whole(nvml.Device.GetMaxPcieLinkWidth), collector.PCIeWidthMax, one),
 }
 
-// whole converts a function that returns an int.
+// whole converts a function that returns an int, which has no mark for "not
+// available": a number as large as the mark is out of range.
 func whole(get func(nvml.Device) (int, nvml.Return)) func(nvml.Device) (uint32, nvml.Return) {
 	return func(h nvml.Device) (uint32, nvml.Return) {
 		v, ret := get(h)
-		return uint32(v), ret
+		return uint32(min(v, math.MaxInt32)), ret
 	}
 }
