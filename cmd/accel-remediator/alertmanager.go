@@ -13,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/common/config"
-
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
@@ -39,16 +37,7 @@ const (
 // newAlertmanagers returns the Alertmanagers of some addresses. clientFile has an
 // HTTP client configuration of Prometheus; it may be empty.
 func newAlertmanagers(urls []string, clientFile string) (alertmanagers, error) {
-	cfg := config.DefaultHTTPClientConfig
-	if clientFile != "" {
-		loaded, _, err := config.LoadHTTPConfigFile(clientFile)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", clientFile, err)
-		}
-		cfg = *loaded
-	}
-	cfg.FollowRedirects = false // a redirect would get the credentials
-	client, err := config.NewClientFromConfig(cfg, "alertmanager")
+	client, err := newClient(clientFile, "alertmanager")
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,9 @@ type flags struct {
 	act                        bool
 	alertmanagers              []string
 	alertmanagerClient         string
+	exporter                   kube.Exporters
+	exporterURL                string
+	exporterClient             string
 	interval                   time.Duration
 	kubeconfig, namespace, pod string
 	lease                      string
@@ -47,6 +50,10 @@ func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
 	app.Flag("act", "Execute the policy. Without this flag nothing is changed.").BoolVar(&f.act)
 	app.Flag("alertmanager.url", "Address of an Alertmanager, as http://HOST:9093. Repeat the flag for each member of a cluster.").PlaceHolder("URL").StringsVar(&f.alertmanagers)
 	app.Flag("alertmanager.http.config.file", "HTTP client configuration of Prometheus for Alertmanager: TLS and credentials.").PlaceHolder("FILE").StringVar(&f.alertmanagerClient)
+	app.Flag("exporter.url", "Metrics of the exporter of a node, which must prove that its devices are healthy before the node returns. {address} is the address of its pod.").Default("http://{address}:19400/metrics").PlaceHolder("URL").StringVar(&f.exporterURL)
+	app.Flag("exporter.namespace", "Namespace of the pods of the exporter.").Default("accel-exporter").StringVar(&f.exporter.Namespace)
+	app.Flag("exporter.selector", "Labels of these pods. Empty for exporters that are no pods: {address} is then the internal address of the node.").Default("app.kubernetes.io/name=accel-exporter").StringVar(&f.exporter.Selector)
+	app.Flag("exporter.http.config.file", "HTTP client configuration of Prometheus for exporters: TLS and credentials.").PlaceHolder("FILE").StringVar(&f.exporterClient)
 	app.Flag("interval", "Time between two passes; a webhook triggers a pass at once.").Default("15s").DurationVar(&f.interval)
 	app.Flag("kubeconfig", "Kubeconfig file, for use outside the cluster.").PlaceHolder("FILE").StringVar(&f.kubeconfig)
 	app.Flag("namespace", "Namespace of the lease and of Jobs.").Default(os.Getenv("POD_NAMESPACE")).StringVar(&f.namespace)

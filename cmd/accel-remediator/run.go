@@ -60,8 +60,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return fmt.Errorf("the API server: %w", err)
 	}
 	p.cluster.SetJobs(jobs)
+	proofs, err := newExporters(f.exporterURL, f.exporterClient, p.cluster.Exporters)
+	if err != nil {
+		return err
+	}
 	p.controller = remediation.New(remediation.Options{
-		Cluster: p.cluster, Alerts: alerts, Policy: policy, Act: f.act, Interval: f.interval, Log: log,
+		Cluster: p.cluster, Alerts: alerts, Prover: proofs, Policy: policy, Act: f.act, Interval: f.interval, Log: log,
 		Call: newHooks(p.lease.Valid).call,
 	})
 	return p.serve(ctx)
@@ -83,7 +87,7 @@ func (p *program) connect() error {
 	if err != nil {
 		return err
 	}
-	p.cluster, err = kube.New(client, p.flags.namespace, p.lease.Valid, func() { p.controller.Trigger() })
+	p.cluster, err = kube.New(client, p.flags.namespace, p.flags.exporter, p.lease.Valid, func() { p.controller.Trigger() })
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync/atomic"
 	"time"
 )
@@ -20,6 +21,7 @@ type Options struct {
 	Cluster Cluster
 	Alerts  Source
 	Policy  *Policy
+	Prover  Prover
 	// Call calls a hook that has a URL.
 	Call func(ctx context.Context, url string, c *Call) error
 	// Act enables changes. Without it, the plan is only reported.
@@ -43,6 +45,7 @@ type Controller struct {
 	pending map[string]*Note     // notes that could not be created yet, by key
 	called  map[string]time.Time // keys of calls that succeeded, with their times
 	logged  map[string]logEntry  // the last message, by its subject
+	took    map[string]time.Time // when a node was taken out within the last hour, by its UID
 	passes  int
 	m       *metrics
 }
@@ -107,6 +110,7 @@ func (c *Controller) Run(ctx context.Context) {
 func (c *Controller) clear() {
 	c.noted, c.pending = map[string]time.Time{}, map[string]*Note{}
 	c.called, c.logged = map[string]time.Time{}, map[string]logEntry{}
+	c.took = map[string]time.Time{}
 }
 
 // passTimeout bounds each pass.
@@ -134,7 +138,9 @@ func (c *Controller) pass(ctx context.Context) {
 		c.m.failed.WithLabelValues().Inc()
 		return
 	}
-	plan := policy.Plan(nodes, c.alerts, began)
+	now := &Situation{Nodes: nodes, Alerts: c.alerts, Deleted: c.deleted(nodes, began), Now: began}
+	now.Missing = c.prove(ctx, policy.Returning(now))
+	plan := policy.Plan(now)
 	if !c.o.Act {
 		c.checkEvictions(ctx, plan)
 	}
@@ -155,6 +161,23 @@ func (c *Controller) pass(ctx context.Context) {
 	}
 	c.forget(began)
 	c.m.passed(began, c.o.Now())
+}
+
+// deleted counts the nodes that were taken out within the last hour and are deleted: an
+// autoscaler that replaces them does not renew the budget. Another leader starts at 0.
+func (c *Controller) deleted(nodes []Node, now time.Time) int {
+	gone := maps.Clone(c.took)
+	for i := range nodes {
+		n := &nodes[i]
+		delete(gone, n.UID)
+		if times := n.history(); len(times) > 0 && n.UID != "" {
+			c.took[n.UID] = times[len(times)-1]
+		}
+	}
+	old := func(_ string, t time.Time) bool { return !inHour(t, now) }
+	maps.DeleteFunc(c.took, old)
+	maps.DeleteFunc(gone, old)
+	return len(gone)
 }
 
 // checkEvictions finds the evictions of a dry run that a disruption budget would

@@ -132,10 +132,19 @@ func (l *listed) List(context.Context) []Answer {
 	return answers
 }
 
+// exporters are the exporters of all nodes.
+type exporters struct {
+	proof Proof
+	err   error
+}
+
+func (e *exporters) Prove(context.Context, string) (*Proof, error) { return &e.proof, e.err }
+
 // rig is a Controller of a cluster in memory, with a clock that the test sets.
 type rig struct {
 	*cluster
 	alerts *listed
+	proves *exporters
 	now    time.Time
 	c      *Controller
 	act    bool
@@ -146,11 +155,12 @@ func newRig(t testing.TB, nodes int) *rig {
 	r := &rig{
 		cluster: &cluster{nodes: map[string]*Node{}, pods: map[string]string{}, notes: map[string]*Note{}, calls: map[string]int{}, jobs: map[string]*Call{}},
 		alerts:  &listed{}, now: noon, act: true, policy: policy(t),
+		proves: &exporters{proof: Proof{Devices: map[string]string{"GPU-0": "healthy", "GPU-7": "healthy"}}},
 	}
 	for i := range nodes {
 		name := fmt.Sprintf("n%02d", i)
 		r.nodes[name] = &Node{
-			Name: name, Version: "1", Labels: map[string]string{"pool": "a", "other": "x"}, Taints: []Taint{{"nvidia.com/gpu", "", "NoSchedule"}},
+			Name: name, UID: name, Version: "1", Labels: map[string]string{"pool": "a", "other": "x"}, Taints: []Taint{{"nvidia.com/gpu", "", "NoSchedule"}},
 		}
 		r.pods["ml/train-"+fmt.Sprint(i)] = name
 	}
@@ -161,7 +171,7 @@ func newRig(t testing.TB, nodes int) *rig {
 // restart starts a Controller without state.
 func (r *rig) restart() {
 	r.c = New(Options{
-		Cluster: r.cluster, Alerts: r.alerts, Policy: r.policy, Act: r.act, Log: slog.New(slog.DiscardHandler),
+		Cluster: r.cluster, Alerts: r.alerts, Prover: r.proves, Policy: r.policy, Act: r.act, Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return r.now },
 		Call: func(_ context.Context, _ string, c *Call) error {
 			return r.do("call", func() error { r.calls[c.Key]++; return nil })

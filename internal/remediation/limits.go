@@ -36,7 +36,7 @@ func (p *Policy) count(nodes []Node, wants map[string]*want, now time.Time) *cou
 		}
 		// A kubelet can write any time into the annotations of its node, so each node
 		// counts once.
-		within := func(t time.Time) bool { return !t.After(now) && now.Sub(t) < time.Hour }
+		within := func(t time.Time) bool { return inHour(t, now) }
 		if slices.ContainsFunc(n.history(), within) {
 			c.hour++
 		}
@@ -57,6 +57,9 @@ func (p *Policy) count(nodes []Node, wants map[string]*want, now time.Time) *cou
 	}
 	return c
 }
+
+// inHour reports whether t is within the last hour.
+func inHour(t, now time.Time) bool { return !t.After(now) && now.Sub(t) < time.Hour }
 
 // mostWithin returns the largest number of times within one window. Many nodes
 // that begin to fail together have one cause.

@@ -21,6 +21,9 @@ const (
 	// HoldAnnotation exempts the node from every change if a person sets it to any
 	// value but "false".
 	HoldAnnotation = "accel.health/hold"
+	// AdmitAnnotation lets the node in without a proof of its exporter, against the pace
+	// and after a change of the policy, if a person sets it to any value but "false".
+	AdmitAnnotation = "accel.health/admit"
 	// InspectAnnotation requests an inspection of the hardware. It is set when a
 	// node is taken out too often, and keeps it out until a person removes it.
 	InspectAnnotation = "accel.health/inspect"
@@ -68,6 +71,8 @@ type Record struct {
 	Since time.Time `json:"since"`
 	// Alerts are the names of the current alerts.
 	Alerts []string `json:"alerts"`
+	// Devices are the devices that any of the alerts named.
+	Devices []string `json:"devices,omitempty"`
 	// Health is the label's value.
 	Health string `json:"health,omitempty"`
 	// Taints are the added taints.
@@ -113,8 +118,13 @@ func (n *Node) returned() (t time.Time) {
 }
 
 // exempt reports whether a person has set HoldAnnotation.
-func (n *Node) exempt() bool {
-	v, ok := n.Annotations[HoldAnnotation]
+func (n *Node) exempt() bool { return n.says(HoldAnnotation) }
+
+// admitted reports whether a person has set AdmitAnnotation.
+func (n *Node) admitted() bool { return n.says(AdmitAnnotation) }
+
+func (n *Node) says(annotation string) bool {
+	v, ok := n.Annotations[annotation]
 	return ok && v != "false"
 }
 

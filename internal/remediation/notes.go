@@ -102,6 +102,9 @@ func (c *Controller) logStep(s *Step) {
 	if s.Withheld != "" {
 		what = append(what, "withheld", s.Withheld)
 	}
+	if s.Missing != "" {
+		what = append(what, "missing", s.Missing)
+	}
 	if len(what) == 0 {
 		return
 	}

@@ -19,10 +19,16 @@ const (
 	WithheldBreaker    = "breaker"    // much of the pool fails at once
 	WithheldUnknown    = "unknown"    // an Alertmanager that may know the alert does not answer
 	WithheldPolicy     = "policy"     // the policy has changed and does not cover what the node is out for
+	WithheldExporter   = "exporter"   // the exporter of the node does not answer, or has forgotten the fault
+	WithheldSource     = "source"     // a source of the exporter does not answer
+	WithheldDevice     = "device"     // a device that the alerts named is not healthy, or another has failed
 )
 
 // Withheld lists those reasons.
-var Withheld = []string{WithheldHold, WithheldSuppressed, WithheldShare, WithheldHour, WithheldPace, WithheldBreaker, WithheldUnknown, WithheldPolicy}
+var Withheld = []string{
+	WithheldHold, WithheldSuppressed, WithheldShare, WithheldHour, WithheldPace, WithheldBreaker, WithheldUnknown, WithheldPolicy,
+	WithheldExporter, WithheldSource, WithheldDevice,
+}
 
 // Plan lists the actions that are due now. As JSON it is the page /debug/plan.
 type Plan struct {
@@ -63,8 +69,10 @@ type Step struct {
 	Call []string `json:"call"`
 	// Since is when the node was taken out.
 	Since time.Time `json:"since,omitzero"`
-	// Withheld is why an action is withheld, empty if none is.
+	// Withheld is why an action is withheld, empty if none is. Missing has more of it
+	// for a node that waits for its return.
 	Withheld string `json:"withheld"`
+	Missing  string `json:"missing,omitempty"`
 }
 
 // Pool is the state of a pool.
@@ -79,24 +87,54 @@ type Pool struct {
 	Open bool `json:"open"`
 }
 
+// Situation is what a plan is made from.
+type Situation struct {
+	Nodes  []Node
+	Alerts *Alerts
+	// Deleted counts nodes that were taken out within the last hour and are deleted.
+	Deleted int
+	// Missing is what is missing for the return of the nodes that Policy.Returning lists.
+	Missing map[string]Missing
+	Now     time.Time
+}
+
+// Returning returns the nodes that may return if their exporters prove that they are
+// healthy.
+func (p *Policy) Returning(s *Situation) (list []Node) {
+	wants := p.wants(s.Alerts, s.out(), s.Now)
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if r := n.record(); r != nil && wants[n.Name] == nil && !n.exempt() && p.keeps(n, r, s) == "" && !p.waits(n, s) && !n.admitted() {
+			list = append(list, *n)
+		}
+	}
+	return list
+}
+
+// out reports for each node whether it is out.
+func (s *Situation) out() map[string]bool {
+	out := map[string]bool{}
+	for i := range s.Nodes {
+		out[s.Nodes[i].Name] = s.Nodes[i].record() != nil
+	}
+	return out
+}
+
 // Plan returns the actions that are due. Once they are done, the next plan has
 // none.
-func (p *Policy) Plan(nodes []Node, alerts *Alerts, now time.Time) *Plan {
-	out := map[string]bool{}
-	for i := range nodes {
-		out[nodes[i].Name] = nodes[i].record() != nil
-	}
-	wants := p.wants(alerts, out, now)
+func (p *Policy) Plan(in *Situation) *Plan {
+	wants := p.wants(in.Alerts, in.out(), in.Now)
 	plan := &Plan{}
-	nodes = slices.Clone(nodes)
+	nodes := slices.Clone(in.Nodes)
 	slices.SortFunc(nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
-	c := p.count(nodes, wants, now)
+	c := p.count(nodes, wants, in.Now)
+	c.hour += in.Deleted
 	for _, n := range p.inOrder(nodes, wants) {
 		w, r := wants[n.Name], n.record()
 		if w == nil && r == nil {
 			continue
 		}
-		s := p.step(&n, w, r, alerts, c, now)
+		s := p.step(&n, w, r, in, c)
 		if s.Begins {
 			c.begin(p.pool(&n))
 		}
@@ -130,7 +168,8 @@ func (p *Policy) inOrder(nodes []Node, wants map[string]*want) []Node {
 func (p *Policy) pool(n *Node) string { return n.Labels[p.PoolLabel] }
 
 // step decides for one node.
-func (p *Policy) step(n *Node, w *want, r *Record, alerts *Alerts, c *counts, now time.Time) Step {
+func (p *Policy) step(n *Node, w *want, r *Record, in *Situation, c *counts) Step {
+	now := in.Now
 	s := Step{Node: *n, Pool: p.pool(n)}
 	if w != nil {
 		s.Alerts, s.Summary, s.Hurt, s.Devices = w.alerts, w.summary, w.hurt, w.devices
@@ -142,10 +181,7 @@ func (p *Policy) step(n *Node, w *want, r *Record, alerts *Alerts, c *counts, no
 	case n.exempt():
 		s.Withheld = WithheldHold
 	case w == nil:
-		if s.Withheld = p.keeps(n, r, alerts, c); s.Withheld == "" && alerts.settled(now) && !n.inspected() {
-			p.end(&s, n, r, now)
-			c.back++
-		}
+		p.release(&s, n, r, in, c)
 	case !w.firing && w.unknown:
 		s.Withheld = WithheldUnknown
 	case !w.firing:
@@ -164,34 +200,59 @@ func (p *Policy) step(n *Node, w *want, r *Record, alerts *Alerts, c *counts, no
 	return s
 }
 
+// release decides on a node without an alert.
+func (p *Policy) release(s *Step, n *Node, r *Record, in *Situation, c *counts) {
+	missing := in.Missing[n.Name]
+	switch s.Withheld = p.keeps(n, r, in); {
+	case s.Withheld != "" || p.waits(n, in):
+	case missing.Reason != "" && !n.admitted():
+		s.Withheld, s.Missing = missing.Reason, missing.Text
+	case c.back >= p.Limits.ReturnsPerHour && !n.admitted():
+		s.Withheld = WithheldPace
+	default:
+		p.end(s, n, r, in.Now)
+		c.back++
+	}
+}
+
 // keeps returns why a node without an alert stays out, or "".
-func (p *Policy) keeps(n *Node, r *Record, alerts *Alerts, c *counts) string {
+func (p *Policy) keeps(n *Node, r *Record, in *Situation) string {
 	switch {
-	case !alerts.heard():
+	case !in.Alerts.heard():
 		return WithheldUnknown
-	case alerts.fires(r.Alerts, n.Name) || !p.covers(r):
+	case (in.Alerts.fires(r.Alerts, n.Name) || !p.covers(r)) && !n.admitted():
 		return WithheldPolicy
-	case c.back >= p.Limits.ReturnsPerHour:
-		return WithheldPace
 	}
 	return ""
+}
+
+// waits reports whether a node without an alert is not considered yet.
+func (p *Policy) waits(n *Node, in *Situation) bool {
+	return !in.Alerts.settled(in.Now) || n.inspected()
 }
 
 // covers reports whether the policy can set every mark of a record. A kubelet can write
 // the annotation, so no other mark is undone.
 func (p *Policy) covers(r *Record) bool {
-	for _, t := range r.Taints {
-		if !slices.ContainsFunc(p.Rules, func(rule Rule) bool { return slices.Contains(rule.Taints, t) }) {
-			return false
-		}
-	}
-	return !r.Cordoned || slices.ContainsFunc(p.Rules, func(rule Rule) bool { return rule.Cordon })
+	return !slices.ContainsFunc(r.Taints, func(t Taint) bool { return !p.taints(t) }) && (!r.Cordoned || p.cordons())
+}
+
+func (p *Policy) taints(t Taint) bool {
+	return slices.ContainsFunc(p.Rules, func(rule Rule) bool { return slices.Contains(rule.Taints, t) })
+}
+
+func (p *Policy) cordons() bool {
+	return slices.ContainsFunc(p.Rules, func(rule Rule) bool { return rule.Cordon })
 }
 
 // begin takes a node out.
 func (p *Policy) begin(s *Step, n *Node, w *want, now time.Time) {
 	s.Begins, s.Since = true, now.UTC().Truncate(time.Second)
 	history := slices.DeleteFunc(n.history(), func(t time.Time) bool { return now.Sub(t) > p.Repeat.Within })
+	if len(history) > 0 && !w.since.After(n.returned()) {
+		// The alert fired all along, such as after a slip of the policy: the same fault.
+		history = history[:len(history)-1]
+	}
 	history = append(history, s.Since)
 	s.Inspect = len(history) >= p.Repeat.Count
 	p.mark(s, n, w, Record{Since: s.Since}, history)
@@ -205,6 +266,9 @@ func (p *Policy) mark(s *Step, n *Node, w *want, r Record, history []time.Time) 
 	after.Taints = slices.Clone(n.Taints)
 	put(&after.Labels, HealthLabel, w.health)
 	r.Alerts, r.Health = w.alerts, w.health
+	for _, id := range w.devices { // also of an alert that is resolved before the others
+		r.Devices = insert(r.Devices, id, maxDevices)
+	}
 	for _, t := range append(slices.Clone(r.Taints), w.taints...) {
 		if !slices.ContainsFunc(after.Taints, t.same) {
 			after.Taints = append(after.Taints, t)
@@ -240,14 +304,15 @@ func (p *Policy) end(s *Step, n *Node, r *Record, now time.Time) {
 	if after.Labels[HealthLabel] == r.Health {
 		delete(after.Labels, HealthLabel)
 	}
-	after.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t Taint) bool { return slices.Contains(r.Taints, t) })
-	if r.Cordoned {
+	after.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t Taint) bool { return slices.Contains(r.Taints, t) && p.taints(t) })
+	if r.Cordoned && p.cordons() {
 		after.Unschedulable = false
 	}
 	if r.Condition {
 		s.Condition = Condition{"True", "NoAlert", "No alert requires an action."}
 	}
 	delete(after.Annotations, RecordAnnotation)
+	delete(after.Annotations, AdmitAnnotation)
 	put(&after.Annotations, ReturnedAnnotation, text(now.UTC().Truncate(time.Second)))
 	s.change(n, &after)
 }
@@ -293,7 +358,7 @@ func (s *Step) change(was, is *Node) {
 	s.Patch = Patch{
 		Version:     was.Version,
 		Labels:      difference(was.Labels, is.Labels, HealthLabel),
-		Annotations: difference(was.Annotations, is.Annotations, RecordAnnotation, HistoryAnnotation, InspectAnnotation, ReturnedAnnotation),
+		Annotations: difference(was.Annotations, is.Annotations, RecordAnnotation, HistoryAnnotation, InspectAnnotation, ReturnedAnnotation, AdmitAnnotation),
 	}
 	if !slices.Equal(was.Taints, is.Taints) {
 		s.Patch.Taints = &is.Taints

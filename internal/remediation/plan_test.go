@@ -358,6 +358,44 @@ func TestReturnsOnKnowledge(t *testing.T) {
 			after: func(r *rig) { r.policy.Rules[0].Taints, r.alerts.alerts = nil, nil },
 			want:  WithheldPolicy,
 		},
+		"the same, and a person lets it in": {
+			after: func(r *rig) {
+				r.policy.Rules[0].Taints, r.alerts.alerts = nil, nil
+				r.nodes["n01"].Annotations[AdmitAnnotation] = "repaired"
+			},
+			returns: true,
+		},
+		"the alert has ended with its exporter": {
+			after: func(r *rig) { r.alerts.alerts, r.proves.err = nil, errDown },
+			want:  WithheldExporter, returns: true,
+		},
+		"the alert has ended with a restart of the exporter, which remembers nothing": {
+			after: func(r *rig) { r.alerts.alerts, r.proves.proof.Since = nil, noon.Add(time.Minute) },
+			want:  WithheldExporter,
+		},
+		"the same, and a person lets it in although the exporter has forgotten": {
+			after: func(r *rig) {
+				r.alerts.alerts, r.proves.proof.Since = nil, noon.Add(time.Minute)
+				r.nodes["n01"].Annotations[AdmitAnnotation] = ""
+			},
+			returns: true,
+		},
+		"a source of the exporter is down": {
+			after: func(r *rig) { r.alerts.alerts, r.proves.proof.Sources = nil, map[string]string{"nvidia": "timeout"} },
+			want:  WithheldSource,
+		},
+		"the device is unknown": {
+			after: func(r *rig) { r.alerts.alerts, r.proves.proof.Devices["GPU-0"] = nil, "unknown" },
+			want:  WithheldDevice,
+		},
+		"the device is not on the node": {
+			after: func(r *rig) { r.alerts.alerts = nil; delete(r.proves.proof.Devices, "GPU-0") },
+			want:  WithheldDevice,
+		},
+		"another device has failed": {
+			after: func(r *rig) { r.alerts.alerts, r.proves.proof.Devices["GPU-7"] = nil, "failed" },
+			want:  WithheldDevice,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, 4)
@@ -382,7 +420,7 @@ func TestReturnsOnKnowledge(t *testing.T) {
 			if !c.returns {
 				return
 			}
-			r.alerts.err = nil
+			r.alerts.err, r.proves.err = nil, nil
 			for range 3 {
 				r.pass(t, time.Minute)
 			}
@@ -390,6 +428,47 @@ func TestReturnsOnKnowledge(t *testing.T) {
 				t.Errorf("stays out: %+v", r.step(1))
 			}
 		})
+	}
+}
+
+// A node whose alert fired all along, while a slip of the policy or a person let it in,
+// has not failed again.
+func TestSlipIsNoRepeat(t *testing.T) {
+	r := newRig(t, 4)
+	for range 4 {
+		r.pass(t, time.Minute, lostOn(1, noon))
+		if s := r.step(1); s.Inspect || s.Node.record() == nil || len(s.Node.history()) != 1 {
+			t.Fatalf("%+v", s)
+		}
+		r.policy.NodeLabel = "nod"
+		r.nodes["n01"].Annotations[AdmitAnnotation] = "yes"
+		r.pass(t, 10*time.Minute, lostOn(1, noon))
+		if n := r.nodes["n01"]; n.record() != nil || n.admitted() {
+			t.Fatalf("%+v", n)
+		}
+		r.policy.NodeLabel = "node"
+	}
+}
+
+// A node that is taken out and deleted still counts for an hour.
+func TestDeletedNodesCount(t *testing.T) {
+	r := newRig(t, 20)
+	var all []Alert
+	for i := range 10 {
+		all = append(all, alert("Lost", i, noon.Add(time.Duration(i-12)*time.Hour)))
+	}
+	out := map[string]bool{}
+	for range 40 {
+		r.pass(t, time.Minute, all...)
+		for name, n := range r.nodes {
+			if n.record() != nil {
+				out[name] = true
+				delete(r.nodes, name)
+			}
+		}
+	}
+	if len(out) != r.policy.Limits.PerHour {
+		t.Errorf("%d nodes were taken out, want %d", len(out), r.policy.Limits.PerHour)
 	}
 }
 

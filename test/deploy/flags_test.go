@@ -140,8 +140,9 @@ var secrets = map[string]map[string]string{
 	"alertmanager-login": {"password": "secret\n"},
 	"accel-exporter-web": {"web.yml": "basic_auth_users: {}\n"},
 	"alertmanager-client": {
-		"http.yml": "basic_auth: {username: remediator, password_file: password}\n",
-		"password": "secret\n",
+		"http.yml":     "basic_auth: {username: remediator, password_file: password}\n",
+		"exporter.yml": "basic_auth: {username: remediator, password_file: password}\n",
+		"password":     "secret\n",
 	},
 	"otlp-login":           {"headers.yml": "api-key: secret\n"},
 	"otlp-ca":              {"ca.crt": authority},

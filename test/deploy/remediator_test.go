@@ -61,7 +61,7 @@ func rights(t *testing.T, all []object) []string {
 	t.Helper()
 	var lines []string
 	for _, o := range all {
-		if o.kind() != "ClusterRole" && o.kind() != "Role" || !strings.HasSuffix(o.name(), "remediator") {
+		if o.kind() != "ClusterRole" && o.kind() != "Role" || !strings.Contains(o.name(), "remediator") {
 			continue
 		}
 		rules, _ := o["rules"].([]any)
@@ -89,6 +89,7 @@ func texts(list any) []string {
 // What it takes to look, to act, and what of the policy takes more.
 var (
 	toLook = []string{
+		"Role  pods: list", // of the exporter
 		"ClusterRole  nodes: list", "ClusterRole  nodes: watch",
 		"Role coordination.k8s.io leases: create",
 		"Role coordination.k8s.io leases accel-remediator: get", "Role coordination.k8s.io leases accel-remediator: update",
@@ -144,7 +145,7 @@ func same(t *testing.T, want []string, all []object) {
 func TestRemediatorManifest(t *testing.T) {
 	manifest := comparable(documents(t, read(t, "deploy/remediator/remediator.yaml")))
 	delete(manifest, kustomizeOnly+"/accel-remediator")
-	if len(manifest) != 5 {
+	if len(manifest) != 7 {
 		t.Errorf("%d objects", len(manifest))
 	}
 	for name, all := range map[string][]object{"chart": objects(t, "remediator-everything"), "components": build(t, "test/deploy/testdata/remediator")} {

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -24,6 +25,15 @@ const (
 	remediatorAddress   = "127.0.0.1:19401"
 	alertmanagerAddress = "127.0.0.1:9093"
 	remediatorUser      = "accel-remediator"
+	// proofPage is the page of exporters that are not real.
+	proofPage = `# TYPE accel_source_up gauge
+accel_source_up{source="nvidia",reason=""} 1
+# TYPE accel_device_health gauge
+accel_device_health{device="GPU-0",state="healthy"} 1
+accel_device_health{device="GPU-3",state="healthy"} 1
+# TYPE process_start_time_seconds gauge
+process_start_time_seconds 1
+`
 )
 
 // remedy is a cluster with simulated nodes, an Alertmanager and a remediator
@@ -31,8 +41,9 @@ const (
 type remedy struct {
 	*cluster
 	alertmanager, remediator, exporter *process
-	token                              string
-	began                              time.Time // of alerts that the test makes
+	token, proofPort                   string
+	proof                              atomic.Pointer[string] // the page of these exporters, nil if they are dead
+	began                              time.Time              // of alerts that the test makes
 }
 
 // remedyRules is a policy of one rule, to which another may be added.
@@ -58,16 +69,48 @@ func newRemedy(t *testing.T, nodes ...string) *remedy {
 	t.Helper()
 	needs(t)
 	alertmanager := program(t, *alertmanagerBinary, "alertmanager/usr/bin/prometheus-alertmanager")
-	r := &remedy{cluster: newCluster(t), began: time.Now()}
+	r := &remedy{cluster: newCluster(t), began: time.Now(), proofPort: "19402"}
+	r.do(http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": "accel-exporter"}})
+	r.do(http.MethodPost, "/api/v1/namespaces/accel-exporter/serviceaccounts", object{"metadata": object{"name": "default"}})
 	for _, name := range nodes {
 		r.do(http.MethodPost, "/api/v1/nodes", object{"metadata": object{"name": name}})
+		r.exporterPod("accel-exporter", name, object{"app.kubernetes.io/name": "accel-exporter"})
 	}
+	r.serveProof()
 	r.permitRemediator()
 	must(t, os.WriteFile(r.path("policy.yml"), []byte(remedyRules+"breaker: {share: 0.5, window: 10m, nodes: 3}\n"), 0o600))
 	must(t, os.WriteFile(r.path("alertmanager.yml"), fmt.Appendf(nil, remedyAlertmanager, remediatorAddress), 0o600))
 	r.alertmanager = r.run("alertmanager.log", alertmanager, "--config.file="+r.path("alertmanager.yml"), "--storage.path="+r.path("am"),
 		"--web.listen-address="+alertmanagerAddress, "--cluster.listen-address=")
 	return r
+}
+
+// exporterPod makes the pod of an exporter, which has the address of the test.
+func (r *remedy) exporterPod(namespace, node string, labels object) {
+	r.t.Helper()
+	name := "accel-exporter-" + node
+	pods := "/api/v1/namespaces/" + namespace + "/pods"
+	r.do(http.MethodPost, pods, object{
+		"metadata": object{"name": name, "labels": labels},
+		"spec":     object{"nodeName": node, "containers": []any{object{"name": "exporter", "image": "scratch.local/exporter:1"}}},
+	})
+	r.do(http.MethodPatch, pods+"/"+name+"/status", object{"status": object{"phase": "Running", "podIP": "127.0.0.1", "podIPs": []any{object{"ip": "127.0.0.1"}}}})
+}
+
+// serveProof starts the exporters of all nodes: one page, which says that all is well.
+func (r *remedy) serveProof() {
+	r.t.Helper()
+	page := proofPage
+	r.proof.Store(&page)
+	stop, err := r.net.serve(19402, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if page := r.proof.Load(); page != nil {
+			fmt.Fprint(w, *page)
+			return
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	must(r.t, err)
+	r.t.Cleanup(stop)
 }
 
 // permitRemediator makes what deploy/remediator has, and a kubeconfig with a
@@ -91,7 +134,7 @@ func (r *remedy) act(args ...string) {
 func (r *remedy) replica(pod, kubeconfig, address string, args ...string) *process {
 	r.t.Helper()
 	return r.run("remediator.log", abs(r.t, *remediatorBinary), slices.Concat([]string{
-		"--policy.file=" + r.path("policy.yml"), "--alertmanager.url=http://" + alertmanagerAddress, "--kubeconfig=" + r.path(kubeconfig),
+		"--policy.file=" + r.path("policy.yml"), "--exporter.url=http://{address}:" + r.proofPort + "/metrics", "--alertmanager.url=http://" + alertmanagerAddress, "--kubeconfig=" + r.path(kubeconfig),
 		"--namespace=" + remediatorUser, "--pod=" + pod, "--web.listen-address=" + address,
 	}, args)...)
 }
@@ -102,6 +145,7 @@ func (r *remedy) export(node string) {
 	r.t.Helper()
 	rules, err := os.ReadFile(root + "/rules/devices.yaml")
 	must(r.t, err)
+	r.proofPort = strings.TrimPrefix(exporterAddress, "127.0.0.1:")
 	// An alert outlives its fault by minutes, for people who look late.
 	rules = regexp.MustCompile(`keep_firing_for: \S+`).ReplaceAll(rules, []byte("keep_firing_for: 1s"))
 	must(r.t, os.WriteFile(r.path("rules.yaml"), rules, 0o600))

@@ -80,6 +80,11 @@ func TestRemedyChart(t *testing.T) {
 	await(t, "its Job is made", r.remediator, func() bool {
 		return len(r.list("/apis/batch/v1/namespaces/"+actingRelease+"/jobs")) == 1
 	})
+	namespace := actingRelease + "-exporter"
+	r.do(http.MethodPost, "/api/v1/namespaces/"+namespace+"/serviceaccounts", object{"metadata": object{"name": "default"}})
+	r.exporterPod(namespace, "gpu-node", object{"app.kubernetes.io/name": "accel-exporter", "app.kubernetes.io/instance": actingRelease})
+	r.fireAs(time.Now().Add(-time.Second), object{"alertname": "Lost", "node": "gpu-node", "namespace": "training", "pod": "llm-0"})
+	await(t, "the exporter proves that the node may return", r.remediator, func() bool { return r.clean("gpu-node") })
 	r.uses(actingRelease)
 }
 
@@ -116,7 +121,7 @@ func (r *remedy) startRelease(release string) {
 	args := []string{"--kubeconfig=" + r.path(release+".kubeconfig"), "--namespace=" + release, "--pod=" + release}
 	container := template["spec"].(object)["containers"].([]any)[0].(object)
 	for _, arg := range container["args"].([]any) {
-		args = append(args, strings.ReplaceAll(arg.(string), "/etc/accel-remediator", dir))
+		args = append(args, strings.NewReplacer("/etc/accel-remediator", dir, ":19400/", ":"+r.proofPort+"/").Replace(arg.(string)))
 	}
 	r.remediator = r.run("remediator.log", abs(r.t, root+"/bin/accel-remediator"), args...)
 }
@@ -128,8 +133,12 @@ func (r *remedy) uses(release string, refused ...string) {
 	rbac := "/apis/rbac.authorization.k8s.io/v1/"
 	name := release + "-accel-exporter-remediator"
 	given := map[string]bool{}
-	for _, path := range []string{"clusterroles/", "namespaces/" + release + "/roles/"} {
-		for _, v := range r.do(http.MethodGet, rbac+path+name, nil)["rules"].([]any) {
+	roles := []string{"clusterroles/" + name, "namespaces/" + release + "/roles/" + name}
+	if release == actingRelease { // a node returns
+		roles = append(roles, "namespaces/"+release+"-exporter/roles/"+name+"-exporters")
+	}
+	for _, path := range roles {
+		for _, v := range r.do(http.MethodGet, rbac+path, nil)["rules"].([]any) {
 			rule := v.(object)
 			for _, resource := range rule["resources"].([]any) {
 				for _, verb := range rule["verbs"].([]any) {

@@ -29,6 +29,7 @@ type Cluster struct {
 	client kubernetes.Interface
 	// namespace is that of the remediator, in which it creates Jobs.
 	namespace string
+	exporters Exporters
 	nodes     cache.SharedIndexInformer
 	valid     func() (until time.Time, err error)
 	jobs      atomic.Pointer[map[string]*batchv1.Job]
@@ -43,8 +44,8 @@ const requestTimeout = 10 * time.Second
 
 // New returns a Cluster. valid returns until when this process may change the
 // cluster. ring is called when a part of a node changes that a plan depends on.
-func New(client kubernetes.Interface, namespace string, valid func() (until time.Time, err error), ring func()) (*Cluster, error) {
-	c := &Cluster{client: client, namespace: namespace, valid: valid, nodes: newInformer(client)}
+func New(client kubernetes.Interface, namespace string, exporters Exporters, valid func() (until time.Time, err error), ring func()) (*Cluster, error) {
+	c := &Cluster{client: client, namespace: namespace, exporters: exporters, valid: valid, nodes: newInformer(client)}
 	c.jobs.Store(&map[string]*batchv1.Job{})
 	_, err := c.nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { ring() },

@@ -23,9 +23,9 @@ func newInformer(client kubernetes.Interface) cache.SharedIndexInformer {
 }
 
 // annotations are the annotations of a node that a plan depends on.
-var annotations = []string{remediation.RecordAnnotation, remediation.HistoryAnnotation, remediation.HoldAnnotation, remediation.InspectAnnotation, remediation.ReturnedAnnotation}
+var annotations = []string{remediation.RecordAnnotation, remediation.HistoryAnnotation, remediation.HoldAnnotation, remediation.InspectAnnotation, remediation.ReturnedAnnotation, remediation.AdmitAnnotation}
 
-// slim removes what no plan depends on, such as images and addresses: for a
+// slim removes what no plan depends on, such as images: for a
 // thousand nodes it is tens of megabytes.
 func slim(object any) (any, error) {
 	n, ok := object.(*corev1.Node)
@@ -34,7 +34,9 @@ func slim(object any) (any, error) {
 	}
 	n.ManagedFields = nil
 	maps.DeleteFunc(n.Annotations, func(key, _ string) bool { return !slices.Contains(annotations, key) })
-	n.Status = corev1.NodeStatus{Conditions: slices.DeleteFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+	n.Status = corev1.NodeStatus{Addresses: slices.DeleteFunc(n.Status.Addresses, func(a corev1.NodeAddress) bool {
+		return a.Type != corev1.NodeInternalIP
+	}), Conditions: slices.DeleteFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type != remediation.ConditionType && c.Type != corev1.NodeReady
 	})}
 	return n, nil

@@ -39,7 +39,7 @@ func clusterOf(t *testing.T, serve roundTripper) *Cluster {
 		t.Fatal(err)
 	}
 	valid := func() (time.Time, error) { return time.Now().Add(time.Minute), nil }
-	c, err := New(client, "ours", valid, func() {})
+	c, err := New(client, "ours", Exporters{"accel-exporter", "app=x"}, valid, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}

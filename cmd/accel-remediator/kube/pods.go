@@ -14,6 +14,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
@@ -23,6 +24,37 @@ func (c *Cluster) pod(ctx context.Context, p *remediation.Pod) (*corev1.Pod, err
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return c.client.CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
+}
+
+// Exporters are the pods of the exporter.
+type Exporters struct {
+	Namespace string
+	// Selector has their labels; empty if they are no pods.
+	Selector string
+}
+
+// Exporters returns the addresses of the exporters of a node.
+func (c *Cluster) Exporters(ctx context.Context, node string) (addresses []string, err error) {
+	if c.exporters.Selector == "" {
+		if n := c.node(node); n != nil && len(n.Status.Addresses) > 0 {
+			addresses = append(addresses, n.Status.Addresses[0].Address)
+		}
+		return addresses, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	pods, err := c.client.CoreV1().Pods(c.exporters.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: c.exporters.Selector, FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range pods.Items {
+		if p := &pods.Items[i]; p.Status.PodIP != "" && runsOn(p, node) {
+			addresses = append(addresses, p.Status.PodIP)
+		}
+	}
+	return addresses, nil
 }
 
 // runsOn reports whether the pod is on the node and is not about to leave it.

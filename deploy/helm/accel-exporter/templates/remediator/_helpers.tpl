@@ -55,7 +55,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- fail "remediator.alertmanagers is empty: without the list of what fires nothing can be done or undone. Name every Alertmanager of the cluster, as http://HOST:9093." }}
 {{- end }}
 {{- if and .policy (not (hasKey .policy "rules")) }}
-{{- fail "remediator.policy has no rules, and takes the place of the whole policy to begin with. rules: [] is accepted, and has undone all that was done." }}
+{{- fail "remediator.policy has no rules, and takes the place of the whole policy to begin with." }}
+{{- end }}
+{{- if and $.Values.web.configSecret (not .exporterCredentials) }}
+{{- fail "web.configSecret is set and remediator.exporterCredentials is not: exporters refuse the remediator, and no node returns. Put exporter.yml into remediator.credentialsSecret." }}
+{{- end }}
+{{- if and .exporterCredentials (not .credentialsSecret) }}
+{{- fail "remediator.exporterCredentials is set and remediator.credentialsSecret is empty: exporter.yml is in this Secret." }}
 {{- end }}
 {{- $policy := include "accel-remediator.policy" $ | fromYaml }}
 {{- range $name, $hook := $policy.hooks }}
@@ -81,6 +87,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- end }}
 {{- if .credentialsSecret }}
 - --alertmanager.http.config.file=/run/secrets/alertmanager/http.yml
+{{- end }}
+- --exporter.url={{ $.Values.web.scheme }}://{address}:{{ $.Values.web.port }}/metrics
+- --exporter.namespace={{ $.Release.Namespace }}
+- --exporter.selector=app.kubernetes.io/name=accel-exporter,app.kubernetes.io/instance={{ $.Release.Name }}
+{{- if .exporterCredentials }}
+- --exporter.http.config.file=/run/secrets/alertmanager/exporter.yml
 {{- end }}
 - --interval={{ .interval }}
 {{- if .act }}

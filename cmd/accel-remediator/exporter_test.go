@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/remediation"
+)
+
+const proofPage = `# HELP accel_source_up 1 if the source answered.
+# TYPE accel_source_up gauge
+accel_source_up{reason="",source="nvidia"} 1
+accel_source_up{reason="absent",source="fpga"} 0
+accel_source_up{reason="timeout",source="amd"} 0
+# TYPE accel_device_health gauge
+accel_device_health{device="GPU-0",state="healthy"} 1
+accel_device_health{device="GPU-0",state="failed"} 0
+accel_device_health{device="GPU-1",state="failed"} 1
+# TYPE accel_device_health_reason gauge
+accel_device_health_reason{device="GPU-1",reason="xid_79",severity="failed"} 1
+# TYPE process_start_time_seconds gauge
+process_start_time_seconds 1.7e+09
+# TYPE other gauge
+other{device="not closed
+`
+
+// A proof is made from three families of the page. Whatever is no complete page of an
+// exporter is an error, which names the address.
+func TestProve(t *testing.T) {
+	page, status := proofPage, http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		fmt.Fprint(w, page)
+	}))
+	defer server.Close()
+	hosts := []string{"127.0.0.1"}
+	url := strings.Replace(server.URL, "127.0.0.1", "{address}", 1)
+	e, err := newExporters(url, "", func(context.Context, string) ([]string, error) { return hosts, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &remediation.Proof{
+		Since: time.Unix(1.7e9, 0), Sources: map[string]string{"amd": "timeout"}, Devices: map[string]string{"GPU-0": "healthy", "GPU-1": "failed"},
+	}
+	got, err := e.Prove(t.Context(), "n1")
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	for want, change := range map[string]func(){
+		"no exporter runs":                     func() { hosts = nil },
+		"404 Not Found":                        func() { status = http.StatusNotFound },
+		"has no accel_source_up":               func() { page = strings.ReplaceAll(proofPage, "accel_source_up", "x") },
+		"has no process_start_time_seconds":    func() { page = strings.ReplaceAll(proofPage, "process_start", "x") },
+		"exporter 127.0.0.1: text format pars": func() { page = "accel_source_up{source=" },
+	} {
+		hosts, page, status = []string{"127.0.0.1"}, proofPage, http.StatusOK
+		change()
+		if _, err := e.Prove(t.Context(), "n1"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	for _, url := range []string{"http://10.0.0.1:19400/metrics", "ftp://{address}/", "http://user@{address}/"} {
+		if _, err := newExporters(url, "", nil); err == nil {
+			t.Errorf("%s is accepted", url)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package remediation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Prover asks the exporter of a node.
+type Prover interface {
+	// Prove returns what the exporter of the node knows now.
+	Prove(ctx context.Context, node string) (*Proof, error)
+}
+
+// Proof is what the exporter of a node knows of its devices. A node returns only with
+// it: an alert is absent also while its exporter is dead, or has forgotten the fault.
+type Proof struct {
+	// Since is the time since which the exporter remembers faults that only an event
+	// reported.
+	Since time.Time
+	// Sources has the sources that do not answer, each with the reason.
+	Sources map[string]string
+	// Devices has the state of each device.
+	Devices map[string]string
+}
+
+// Missing is what is missing for the return of a node.
+type Missing struct {
+	// Reason is one of the withheld reasons, empty if nothing is missing.
+	Reason string
+	// Text names the exporter's error, the source or the device.
+	Text string
+}
+
+// missing returns what the proof lacks for the return of a node with this record.
+func (p *Proof) missing(r *Record) Missing {
+	if p.Since.After(r.Since) {
+		return Missing{WithheldExporter, "the exporter started at " + p.Since.UTC().Format(time.RFC3339) + ", after the node was taken out, and does not remember earlier faults"}
+	}
+	for _, source := range slices.Sorted(maps.Keys(p.Sources)) {
+		return Missing{WithheldSource, fmt.Sprintf("source %s: %s", source, cmp.Or(p.Sources[source], "down"))}
+	}
+	for _, id := range r.Devices {
+		if state := p.Devices[id]; state != healthy {
+			return Missing{WithheldDevice, fmt.Sprintf("device %s: %s", id, cmp.Or(state, "not on the node"))}
+		}
+	}
+	sound := false
+	for _, id := range slices.Sorted(maps.Keys(p.Devices)) {
+		if p.Devices[id] == failed {
+			return Missing{WithheldDevice, fmt.Sprintf("device %s: failed", id)}
+		}
+		sound = sound || p.Devices[id] == healthy
+	}
+	if !sound {
+		return Missing{WithheldDevice, "no device of the node is healthy"}
+	}
+	return Missing{}
+}
+
+const (
+	healthy = "healthy"
+	failed  = "failed"
+)
+
+const (
+	// proveTime bounds the questions of one pass, so that dead exporters do not delay
+	// the nodes that fail.
+	proveTime = 10 * time.Second
+	// proveAtOnce bounds the questions in flight: a page of an exporter may be megabytes.
+	proveAtOnce = 50
+)
+
+// prove asks the exporters of these nodes and returns what is missing for the return of
+// each.
+func (c *Controller) prove(ctx context.Context, nodes []Node) map[string]Missing {
+	ctx, cancel := context.WithTimeout(ctx, proveTime)
+	defer cancel()
+	var (
+		mu    sync.Mutex
+		asked sync.WaitGroup
+		all   = map[string]Missing{}
+		slots = make(chan struct{}, proveAtOnce)
+	)
+	for i := range nodes {
+		asked.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			m := Missing{Reason: WithheldExporter}
+			if proof, err := c.o.Prover.Prove(ctx, nodes[i].Name); err != nil {
+				m.Text = err.Error()
+			} else {
+				m = proof.missing(nodes[i].record())
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all[nodes[i].Name] = m
+		})
+	}
+	asked.Wait()
+	return all
+}
