@@ -247,26 +247,39 @@ func (e *examination) deviceFiles() []finding {
 	return []finding{f}
 }
 
-// devices reports what does not answer.
+// devices reports what does not answer: devices that are down, and devices on the bus
+// that no source reads.
 func (e *examination) devices() []finding {
-	up := e.count(func(d *observedDevice) bool { return d.Down == "" })
-	f := finding{State: findingOK, Check: "devices", Found: counted(up, "device") + ", all answer"}
-	if up == 1 {
-		f.Found = "1 device, which answers"
-	}
-	if len(e.state.Devices) == 0 {
-		f = finding{findingNote, f.Check, "none", "the accelerators of this node", "if it has some: lspci -d 10de: lists NVIDIA's; a virtual machine sees only what is passed to it"}
-	}
-	var down []string
-	for _, d := range e.state.Devices {
-		if d.Down != "" {
-			down = append(down, fmt.Sprintf("%s: %s", d.ID, status.Down(d.Down)))
+	f := finding{State: findingOK, Check: "devices"}
+	var silent []string
+	cure := "see the sources above"
+	for i := range e.state.Devices {
+		d := &e.state.Devices[i]
+		switch {
+		case d.Down != "":
+			silent = append(silent, fmt.Sprintf("%s: %s", d.ID, status.Down(d.Down)))
+			cure = "docs/runbooks/AcceleratorFailed.md; accel-exporter who has the pods on them"
+		case !d.answers():
+			silent = append(silent, fmt.Sprintf("%s: It is on the bus, and no source reads it", d.ID))
 		}
 	}
-	if len(down) > 0 {
-		f = finding{findingNote, f.Check, fmt.Sprintf("%d of %d answer\n%s", up, len(e.state.Devices), firstLines(strings.Join(down, "\n"))), "every device answers", "docs/runbooks/AcceleratorFailed.md; accel-exporter who has the pods on them"}
+	all := len(e.state.Devices)
+	switch {
+	case all == 0:
+		f = finding{findingNote, f.Check, "none", "the accelerators of this node", "if it has some: lspci -d 10de: lists NVIDIA's; a virtual machine sees only what is passed to it"}
+	case len(silent) > 0:
+		f = finding{findingNote, f.Check, fmt.Sprintf("%d of %d answer\n%s", all-len(silent), all, firstLines(strings.Join(silent, "\n"))), "every device answers", cure}
+	case all == 1:
+		f.Found = "1 device, which answers"
+	default:
+		f.Found = counted(all, "device") + ", all answer"
 	}
 	return []finding{f}
+}
+
+// answers reports whether a source reads the device.
+func (d *observedDevice) answers() bool {
+	return slices.ContainsFunc(d.Readings, func(r observedReading) bool { return r.Metric == collector.DeviceUp.Name && r.Value == 1 })
 }
 
 // refusedCalls reports what the driver refuses, such as values of GPUs in MIG mode

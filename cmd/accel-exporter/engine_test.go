@@ -16,8 +16,8 @@ func TestRulesCheck(t *testing.T) {
 	if out, stderr, err := outcome(t.Context(), "rules", "check", mine(t, "accel_source_up == 0")); err != nil || !strings.Contains(out, "1 alerts") {
 		t.Errorf("check: %v\n%s%s", err, out, stderr)
 	}
-	bad := mine(t, "accel_source_up ===")
-	if _, stderr, err := outcome(t.Context(), "rules", "check", bad); err == nil || !strings.Contains(stderr, bad+":5:") {
+	bad, unknown := mine(t, "accel_source_up ==="), mine(t, "accel_source_upp == 0")
+	if _, stderr, err := outcome(t.Context(), "rules", "check", bad, unknown); err == nil || !strings.Contains(stderr, bad+":5:") || !strings.Contains(stderr, "accel_source_upp; did you mean accel_source_up?") {
 		t.Errorf("check of a mistake: %v\n%s", err, stderr)
 	}
 }

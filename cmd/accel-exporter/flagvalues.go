@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -79,7 +80,7 @@ func given(app *kingpin.Application, args []string) map[string]string {
 func explain(app *kingpin.Application, args []string, err error) error {
 	context, unparsed := app.ParseContext(args)
 	if unparsed != nil {
-		return err
+		return fmt.Errorf("%w%s", err, suggestion(app, err))
 	}
 	for _, e := range context.Elements { // again, as repeatable flags have values by now
 		if flag, ok := e.Clause.(*kingpin.FlagClause); ok {
@@ -95,10 +96,42 @@ func explain(app *kingpin.Application, args []string, err error) error {
 		}
 		f := flag.Model()
 		if refused := f.Value.Set(*e.Value); refused != nil {
+			if list, isEnum := strings.CutPrefix(refused.Error(), "enum value must be one of "); isEnum {
+				list, _, _ = strings.Cut(list, ", got ")
+				values := strings.Split(list, ",")
+				return fmt.Errorf("--%s is %q; accepted are %s%s", f.Name, *e.Value, strings.Join(values, ", "), didYouMean("", *e.Value, values))
+			}
 			return fmt.Errorf("--%s is %q; %w", f.Name, *e.Value, refused)
 		}
 	}
 	return err
+}
+
+// unknown matches kingpin's errors about an unknown flag and about an unknown command.
+var unknown = regexp.MustCompile(`^(?:unknown long flag '--(no-)?(.+)'|unexpected (.+)|expected command but got "(.+)")$`)
+
+// suggestion names the flag or the command that an unknown one resembles.
+func suggestion(app *kingpin.Application, err error) string {
+	m := unknown.FindStringSubmatch(err.Error())
+	if m == nil {
+		return ""
+	}
+	model := app.Model()
+	if flag := m[2]; flag != "" {
+		var names []string
+		for _, f := range model.Flags {
+			names = append(names, f.Name)
+		}
+		return didYouMean("--"+m[1], flag, names)
+	}
+	names := commandNames()
+	if len(model.Commands) > 0 {
+		names = nil
+	}
+	for _, c := range model.Commands {
+		names = append(names, c.Name)
+	}
+	return didYouMean("", m[3]+m[4], names)
 }
 
 func didYouMean(prefix, found string, names []string) string {

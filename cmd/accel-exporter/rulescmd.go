@@ -18,24 +18,12 @@ func rulesCommand(_ context.Context, args []string, stdout, stderr io.Writer) er
 	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
 		return err
 	}
-	err := engine.Check(stdout, *checked...)
-	if err == nil {
-		err = printUnknown(stderr, *checked...)
+	set, err := engine.Check(stdout, *checked...)
+	for _, line := range unknownMetrics(set) {
+		fmt.Fprintln(stderr, "warning:", line)
 	}
 	if err != nil {
 		return printConfigError(stderr, err)
-	}
-	return nil
-}
-
-// printUnknown warns of metrics that do not exist.
-func printUnknown(w io.Writer, files ...string) error {
-	set, err := engine.Load(files...)
-	if err != nil {
-		return err
-	}
-	for _, line := range unknownMetrics(set) {
-		fmt.Fprintln(w, "warning:", line)
 	}
 	return nil
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -143,9 +146,30 @@ func checkWebConfig(path string) error {
 		return nil
 	}
 	if err := web.Validate(path); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %s", path, unknownKey.ReplaceAllStringFunc(err.Error(), acceptedKeys))
 	}
 	return nil
+}
+
+// unknownKey matches an error of a YAML decoder: the key, and the type that lacks it.
+var unknownKey = regexp.MustCompile(`field (\S+) not found in type web\.(\w+)`)
+
+// acceptedKeys adds the accepted keys to an error that unknownKey matches.
+func acceptedKeys(text string) string {
+	m := unknownKey.FindStringSubmatch(text)
+	var keys []string
+	for _, t := range []reflect.Type{reflect.TypeFor[web.Config](), reflect.TypeFor[web.TLSConfig](), reflect.TypeFor[web.HTTPConfig](), reflect.TypeFor[web.RateLimiterConfig]()} {
+		if t.Name() != m[2] {
+			continue
+		}
+		for f := range t.Fields() {
+			if key, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); key != "" {
+				keys = append(keys, key)
+			}
+		}
+	}
+	slices.Sort(keys)
+	return fmt.Sprintf("unknown key %s; accepted here: %s", m[1], strings.Join(keys, ", "))
 }
 
 // check is --config.check: it prints every mistake in every file.

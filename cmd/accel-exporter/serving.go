@@ -62,10 +62,23 @@ func (f *webFlags) check() error {
 	if strings.ContainsAny(f.telemetryPath, "{} ") {
 		bad("--web.telemetry-path is %q; a path without braces and blanks is accepted", f.telemetryPath)
 	}
+	for _, a := range *f.web.WebListenAddresses {
+		if !strings.Contains(a, "://") && !isAddress(a) {
+			bad("--web.listen-address is %q; HOST:PORT, :PORT or vsock://:PORT is accepted", a)
+		}
+	}
 	if f.maxRequests < 1 {
 		bad("--web.max-requests is %d; 1 or more is accepted", f.maxRequests)
 	}
 	return errors.Join(errs...)
+}
+
+func isAddress(a string) bool {
+	_, port, err := net.SplitHostPort(a)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	return err == nil
 }
 
 // serving serves the pages of a node.
@@ -209,7 +222,7 @@ func (p *serving) handler() http.Handler {
 	mux.HandleFunc("POST /-/reload", p.postReload)
 	mux.HandleFunc("POST /-/release", p.postRelease)
 	mux.HandleFunc("POST /-/attach", p.postAttach)
-	mux.HandleFunc("GET /debug/status", p.page.ServeView)
+	mux.Handle("GET /debug/status", p.page.View())
 	if p.flags.statusPage {
 		p.page.Register(mux)
 	} else {

@@ -170,7 +170,7 @@ var topKeys = [][2]string{
 	{"? h", "this list"},
 	{"q Ctrl-C", "quit"},
 	{unmeasured, "a value that was not measured"},
-	{"healthy, 9 s old", "the values are of that time ago: the device answers no more"},
+	{"degraded, 9 s old", "the values are of that time ago"},
 }
 
 // key processes a key and reports whether it quits.

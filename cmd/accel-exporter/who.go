@@ -153,7 +153,7 @@ func lineColor(string) string { return green }
 
 func stateColor(cell string) string {
 	word, _, _ := strings.Cut(cell, ",")
-	return map[string]string{"healthy": green, "degraded": yellow, "unknown": yellow, "failed": red, "down": red}[word]
+	return map[string]string{"healthy": green, "degraded": yellow, "unknown": yellow, "not answering": yellow, "failed": red, "down": red}[word]
 }
 
 // lines returns the lines of a device. The use and the memory of a device with one

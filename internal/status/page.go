@@ -10,14 +10,11 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
-	"strconv"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
-	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
@@ -40,12 +37,11 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// Limits of the page: of answers that are being sent, and of the time to send one.
+// Limits of the page: of answers that are being sent, and of the time to render and send
+// one.
 const (
-	maxAnswers   = 16
-	writeTimeout = 10 * time.Second
-	// reuse is how long a page without a newer Snapshot is sent again: ages grow.
-	reuse = 2 * time.Second
+	maxAnswers = 16
+	patience   = 30 * time.Second
 )
 
 // Page serves the status page.
@@ -53,11 +49,6 @@ type Page struct {
 	o       Options
 	history history
 	sending atomic.Int32
-
-	mu       sync.Mutex
-	of       *collector.Snapshot // that answers are of
-	answers  map[request]*answer
-	rendered time.Time
 }
 
 // request is what a viewer wants: the page of a device, or of the node if it is
@@ -99,14 +90,14 @@ func secure(h http.Header) {
 
 // Register adds the page, that of a device, and their files.
 func (p *Page) Register(mux *http.ServeMux) {
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, request{}) })
+	mux.Handle("GET /{$}", p.handler(func(*http.Request) request { return request{} }))
+	of := p.handler(func(r *http.Request) request { return request{device: r.URL.Query().Get("id")} })
 	mux.HandleFunc("GET "+DevicePath, func(w http.ResponseWriter, r *http.Request) {
-		id := r.URL.Query().Get("id")
-		if id == "" {
+		if r.URL.Query().Get("id") == "" {
 			http.Error(w, "id is missing; "+DevicePath+"?id=ID is accepted", http.StatusBadRequest)
 			return
 		}
-		p.serve(w, r, request{device: id})
+		of.ServeHTTP(w, r)
 	})
 	entries, err := files.ReadDir(".")
 	if err != nil {
@@ -123,10 +114,10 @@ func (p *Page) Register(mux *http.ServeMux) {
 	}
 }
 
-// ServeView serves the View as JSON, with the device of the parameter device. Before
-// the first Snapshot it is empty.
-func (p *Page) ServeView(w http.ResponseWriter, r *http.Request) {
-	p.serve(w, r, request{device: r.URL.Query().Get("device"), json: true})
+// View returns a handler of the View as JSON, with the device of the parameter device.
+// Before the first Snapshot it is empty.
+func (p *Page) View() http.Handler {
+	return p.handler(func(r *http.Request) request { return request{device: r.URL.Query().Get("device"), json: true} })
 }
 
 // DevicePath is the path of the page of a device.
@@ -148,31 +139,32 @@ func (p *Page) Run(ctx context.Context) {
 	}
 }
 
-// answer is a rendered page. It is shared by all viewers and not changed.
-type answer struct {
-	body, zipped []byte
-	tag          string
+// handler serves what a request wants, compressed.
+func (p *Page) handler(of func(*http.Request) request) http.Handler {
+	zipped := gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, of(r)) }))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer p.sending.Add(-1)
+		if p.sending.Add(1) > maxAnswers {
+			http.Error(w, "too many viewers at the same time", http.StatusServiceUnavailable)
+			return
+		}
+		// A ResponseWriter without deadlines, such as a test recorder, has no stalled
+		// reader.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
+		zipped.ServeHTTP(w, r)
+	})
 }
 
 func (p *Page) serve(w http.ResponseWriter, r *http.Request, of request) {
-	if p.sending.Add(1) > maxAnswers {
-		p.sending.Add(-1)
-		http.Error(w, "too many viewers at the same time", http.StatusServiceUnavailable)
-		return
-	}
-	defer p.sending.Add(-1)
-	a, code, text := p.get(of)
+	body, code, text := p.render(of)
 	secure(w.Header())
-	if a == nil {
+	if body == nil {
 		http.Error(w, text, code)
 		return
 	}
-	// A ResponseWriter without deadlines, such as a test recorder, has no stalled
-	// reader.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
-	w.Header().Set("ETag", a.tag)
-	w.Header().Set("Vary", "Accept-Encoding")
-	if r.Header.Get("If-None-Match") == a.tag {
+	tag := etag(body)
+	w.Header().Set("ETag", tag)
+	if r.Header.Get("If-None-Match") == tag {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -180,81 +172,37 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request, of request) {
 	if of.json {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	}
-	body := a.body
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		w.Header().Set("Content-Encoding", "gzip")
-		body = a.zipped
-	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body) // the viewer has gone
+	_, _ = w.Write(body) // it fails when the viewer has gone
 }
 
-// get returns what is requested, or a status and a text.
-func (p *Page) get(of request) (*answer, int, string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// render returns what is requested, or a status and a text.
+func (p *Page) render(of request) (body []byte, code int, text string) {
+	v := &View{} // without a time before the first Snapshot
 	s := p.o.Snapshot()
-	if s == nil && of.json {
-		a, _ := render(&View{}, true) // without a time
-		return a, 0, ""
-	}
-	if s == nil {
+	switch {
+	case s != nil:
+		v = p.view(s)
+		if found := v.detail(p, s, of.device); !found && of.device != "" && !of.json {
+			return nil, http.StatusNotFound, "no such device; the status page lists all"
+		}
+		if of == (request{}) {
+			v.Settings = p.o.Settings()
+		}
+	case !of.json:
 		return nil, http.StatusServiceUnavailable, "no snapshot yet, try again in a second"
 	}
-	if p.of != s || time.Since(p.rendered) > reuse {
-		p.of, p.answers, p.rendered = s, map[request]*answer{}, time.Now()
-	}
-	if a := p.answers[of]; a != nil {
-		return a, 0, ""
-	}
-	v := p.view(s)
-	if found := v.detail(p, s, of.device); !found && of.device != "" && !of.json {
-		return nil, http.StatusNotFound, "no such device; the status page lists all"
-	}
-	if of == (request{}) {
-		v.Settings = p.o.Settings()
-	}
-	a, err := render(v, of.json)
-	if err != nil {
-		p.o.Log.Error("Status page could not be rendered", "err", err)
-		return nil, http.StatusInternalServerError, "the page could not be rendered"
-	}
-	p.answers[of] = a
-	time.AfterFunc(2*reuse, p.forget)
-	return a, 0, ""
-}
-
-// forget frees pages that no browser has requested for a while.
-func (p *Page) forget() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if time.Since(p.rendered) > reuse {
-		p.of, p.answers = nil, nil
-	}
-}
-
-func render(v *View, asJSON bool) (*answer, error) {
-	var b, z bytes.Buffer
+	var b bytes.Buffer
 	err := error(nil)
-	if asJSON {
+	if of.json {
 		err = json.NewEncoder(&b).Encode(v)
 	} else {
 		err = page.Execute(&b, v)
 	}
 	if err != nil {
-		return nil, err
+		p.o.Log.Error("Status page could not be rendered", "err", err)
+		return nil, http.StatusInternalServerError, "the page could not be rendered"
 	}
-	body := visible(b.Bytes())
-	// A compressor with a state has 0.8 MiB, which would be kept between two pages.
-	w, err := gzip.NewWriterLevel(&z, gzip.StatelessCompression)
-	if err != nil {
-		return nil, err
-	}
-	_, _ = w.Write(body) // a buffer accepts all
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return &answer{body: body, zipped: z.Bytes(), tag: etag(body)}, nil
+	return visible(b.Bytes()), 0, ""
 }
 
 func etag(body []byte) string {

@@ -485,7 +485,7 @@ func BenchmarkPage(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		w.snap = &collector.Snapshot{Time: now, Sources: w.snap.Sources, Devices: w.snap.Devices}
-		if a, _, text := p.get(request{}); a == nil || bytes.Contains(a.body, []byte("No accelerator")) {
+		if body, _, text := p.render(request{}); bytes.Contains(body, []byte("No accelerator")) {
 			b.Fatal(text)
 		}
 	}
@@ -508,7 +508,7 @@ func TestView(t *testing.T) {
 	view := func(device string) *View {
 		t.Helper()
 		r := httptest.NewRecorder()
-		p.ServeView(r, httptest.NewRequest(http.MethodGet, "/debug/status?device="+url.QueryEscape(device), nil))
+		p.View().ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/debug/status?device="+url.QueryEscape(device), nil))
 		v := &View{}
 		if err := json.Unmarshal(r.Body.Bytes(), v); err != nil || r.Code != http.StatusOK {
 			t.Fatalf("%d: %v", r.Code, err)
@@ -516,7 +516,7 @@ func TestView(t *testing.T) {
 		return v
 	}
 	v := view(d.ID)
-	if v.Headline != "2 devices: 2 healthy" || v.Device == nil || v.Device.ID != d.ID || len(v.Device.Readings) != len(d.Readings) || v.Devices[0].Age != "" {
+	if v.Headline != "2 devices: 1 not answering, 1 healthy" || v.Notices[0].Why != "Its values are of 9 s ago." || v.Device == nil || v.Device.ID != d.ID || len(v.Device.Readings) != len(d.Readings) || v.Devices[0].Age != "" {
 		t.Errorf("%+v", v)
 	}
 	got := &v.Devices[1]

@@ -44,6 +44,10 @@ const (
 // a device is not healthy.
 const inPart = "up, in part"
 
+// silent is the word for a device that does not answer and has not been judged for that
+// yet.
+const silent = "not answering"
+
 // State is a state with its tone.
 type State struct{ Word, Tone string }
 
@@ -270,13 +274,19 @@ func (v *View) devices(p *Page, s *collector.Snapshot, report *allocation.Report
 		}
 	}
 	slices.SortFunc(order, func(a, b int) int { return places[a].compare(&places[b]) })
+	var answered time.Time // the latest answer of a source
+	for i := range s.Sources {
+		if at := s.Sources[i].LastSuccess; at.After(answered) {
+			answered = at
+		}
+	}
 	shared := map[string]*allocation.Device{}
 	for i := range report.Devices {
 		shared[report.Devices[i].ID] = &report.Devices[i]
 	}
 	for _, i := range order {
 		d := &s.Devices[i]
-		row := deviceRow(d, shared[d.ID], s.Time)
+		row := deviceRow(d, shared[d.ID], s.Time, answered)
 		lines := func(value int) []float32 {
 			if d.Parent != "" && parts > maxPartLines {
 				return nil
@@ -313,10 +323,11 @@ func (r *Device) measure(d *collector.Device, lines func(int) []float32, grid gr
 // maxReasons is the number of reasons in a row.
 const maxReasons = 2
 
-// old is the age from which values have it beside them.
+// old is the age from which values have it beside them, and the time after the latest
+// answer of a source from which a device without an answer is not healthy.
 const old = 5 * time.Second
 
-func deviceRow(d *collector.Device, a *allocation.Device, now time.Time) Device {
+func deviceRow(d *collector.Device, a *allocation.Device, now, answered time.Time) Device {
 	r := Device{
 		ID: d.ID, Short: ShortID(d.ID), Index: label(d, collector.DeviceInfo, "index"), Class: className(d.Class), PCI: d.PCI, Part: d.Parent != "",
 		Model: strings.TrimPrefix(cmp.Or(d.Model, string(d.Class), "unknown device"), "NVIDIA "), State: stateOf(d),
@@ -338,6 +349,9 @@ func deviceRow(d *collector.Device, a *allocation.Device, now time.Time) Device 
 	}
 	if age := now.Sub(d.Sampled); d.Down == "" && !d.Sampled.IsZero() && age >= old {
 		r.Age = Ago(age)
+		if r.Tone == good && answered.Sub(d.Sampled) >= old {
+			r.State = State{silent, warn}
+		}
 	}
 	r.clients(d, a)
 	r.More = max(0, len(r.Reasons)-maxReasons)
@@ -349,7 +363,7 @@ func deviceRow(d *collector.Device, a *allocation.Device, now time.Time) Device 
 		r.Holders = append(r.Holders, allocationOf(&a.Holders[i], &r, now))
 	}
 	if len(a.Holders) > 0 && len(a.NotAllocatable) > 0 {
-		r.Holders[0].Notes = strings.TrimPrefix(r.Holders[0].Notes+"; not allocatable again as "+strings.Join(a.NotAllocatable, ", "), "; ")
+		r.Holders[0].Notes = strings.TrimPrefix(r.Holders[0].Notes+"; no longer allocatable as "+strings.Join(a.NotAllocatable, ", "), "; ")
 	}
 	r.Pods, r.MorePods = first(r.Holders, maxHolders)
 	r.MoreHolders = a.OmittedHolders
@@ -501,6 +515,8 @@ func (v *View) headline() {
 		n := Notice{State: d.State, Link: d.ID, What: what + ", " + d.Model, Cure: d.Action}
 		if len(d.Reasons) > 0 {
 			n.Why = d.Reasons[0]
+		} else if d.Age != "" {
+			n.Why = "Its values are of " + d.Age + " ago."
 		}
 		devices = append(devices, n)
 	}
@@ -513,7 +529,7 @@ func (v *View) headline() {
 	v.Notices = append(v.Notices, devices...)
 	slices.SortStableFunc(v.Notices, func(a, b Notice) int { return cmp.Compare(a.Tone, b.Tone) }) // bad before warn
 	var words []string
-	for _, w := range []string{"failed", "down", "degraded", "unknown", "not judged", "healthy"} {
+	for _, w := range []string{"failed", "down", silent, "degraded", "unknown", "not judged", "healthy"} {
 		if count[w] > 0 {
 			words = append(words, fmt.Sprintf("%d %s", count[w], w))
 		}

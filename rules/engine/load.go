@@ -127,29 +127,29 @@ type Rule struct {
 func (r *Rule) Name() string { return r.Record + r.Alert }
 
 // Check reads rule files, given by path or pattern, and writes a summary of
-// each. The error names every mistake in every file.
-func Check(w io.Writer, patterns ...string) error {
+// each file without a mistake. It returns the rules of these files. The error names
+// every mistake in every file.
+func Check(w io.Writer, patterns ...string) (*Set, error) {
 	paths, err := strict.Glob(patterns)
-	if err != nil {
-		return err
-	}
+	l := newLoader()
 	longest := Limits{}.withDefaults().Range
-	var errs []error
 	for _, path := range paths {
-		set, err := Load(path)
-		if err != nil {
-			errs = append(errs, err)
+		data, unread := strict.NewFile(path).Read()
+		if unread != nil {
+			err = errors.Join(err, unread)
 			continue
 		}
-		_, err = fmt.Fprintf(w, "%s: %s\n", path, set.summary(longest))
-		errs = append(errs, err)
+		mistakes, groups := len(l.mistakes), len(l.set.Groups)
+		l.read(path, data)
+		if len(l.mistakes) == mistakes {
+			file := Set{Groups: l.set.Groups[groups:]}
+			fmt.Fprintf(w, "%s: %s\n", path, file.summary(longest))
+		}
 	}
-	// Together, because a rule may be in two files.
-	if err := errors.Join(errs...); err != nil {
-		return err
+	if len(l.mistakes) > 0 {
+		err = errors.Join(err, l.mistakes)
 	}
-	_, err = Load(paths...)
-	return err
+	return &l.set, err
 }
 
 // summary describes the rules in one line.

@@ -123,17 +123,18 @@ func TestCheck(t *testing.T) {
 	if err := os.WriteFile(good, []byte("groups: [{name: accel-cluster-a, rules: [{record: r, expr: up}]}, {name: b, rules: [{alert: A, expr: 'increase(up[60d]) > 0'}]}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(bad, []byte("groups: [{name: a, rules: [{alert: A}]}]"), 0o600); err != nil {
+	if err := os.WriteFile(bad, []byte("groups: [{name: a, rules: [{alert: A, labels: {a: '{{ . '}}]}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	err := engine.Check(&out, good, bad)
+	set, err := engine.Check(&out, good, bad)
 	want := good + ": 2 groups, 1 alerts, 1 recorded series; 1 rules compare several nodes, which only Prometheus evaluates; 1 rules look back more than 192h0m0s, which only Prometheus evaluates\n"
 	if out.String() != want {
 		t.Errorf("got  %swant %s", out.String(), want)
 	}
-	if err == nil || !strings.HasPrefix(err.Error(), bad+":1: ") {
-		t.Errorf("%v", err)
+	// Both mistakes of a rule are reported, and the rules of the other file returned.
+	if err == nil || strings.Count(err.Error(), bad+":1: ") != 2 || len(set.Groups) != 2 {
+		t.Errorf("%v, %v", set, err)
 	}
 }
 

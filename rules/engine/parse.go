@@ -89,50 +89,52 @@ func (r *ruleSpec) Check() error {
 	}
 	var err error
 	if r.expr, err = parseExpr(r.Expr); err != nil {
-		return strict.At(fmt.Errorf("%w; accepted is an expression of PromQL that yields an instant vector or a scalar", err), "expr")
+		err = strict.At(fmt.Errorf("%w; accepted is an expression of PromQL that yields an instant vector or a scalar", err), "expr")
 	}
-	if err := errors.Join(checkNames("labels", r.Labels), checkNames("annotations", r.Annotations)); err != nil {
-		return err
-	}
+	err = errors.Join(err, checkNames("labels", r.Labels), checkNames("annotations", r.Annotations))
 	if r.Record != "" {
-		return r.checkRecording()
+		return errors.Join(err, r.checkRecording())
 	}
-	return errors.Join(checkTemplates(r.Alert, "labels", r.Labels), checkTemplates(r.Alert, "annotations", r.Annotations))
+	return errors.Join(err, checkTemplates(r.Alert, "labels", r.Labels), checkTemplates(r.Alert, "annotations", r.Annotations))
 }
 
-func (r *ruleSpec) checkRecording() error {
+func (r *ruleSpec) checkRecording() (err error) {
 	if !model.LegacyValidation.IsValidMetricName(r.Record) {
-		return strict.At(fmt.Errorf("found %s; accepted is a metric name: letters, digits, _ and :, not beginning with a digit", wording.Quote(r.Record)), "record")
+		err = strict.At(fmt.Errorf("found %s; accepted is a metric name: letters, digits, _ and :, not beginning with a digit", wording.Quote(r.Record)), "record")
 	}
 	for field, is := range map[string]bool{"for": r.For != 0, "keep_firing_for": r.KeepFiringFor != 0, "annotations": r.Annotations != nil} {
 		if is {
-			return strict.At(errors.New("found on a recording rule; accepted on alerts only"), field)
+			err = errors.Join(err, strict.At(errors.New("found on a recording rule; accepted on alerts only"), field))
 		}
 	}
-	return nil
+	return err
 }
 
 // checkNames checks the names of labels or annotations.
-func checkNames(field string, texts map[string]string) error {
+func checkNames(field string, texts map[string]string) (err error) {
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		if !model.LegacyValidation.IsValidLabelName(name) || name == model.MetricNameLabel {
-			return strict.At(fmt.Errorf("found the name %s; accepted are letters, digits and _, not beginning with a digit", wording.Quote(name)), field, name)
+			err = errors.Join(err, strict.At(fmt.Errorf("found the name %s; accepted are letters, digits and _, not beginning with a digit", wording.Quote(name)), field, name))
 		}
 	}
-	return nil
+	return err
 }
 
 // checkTemplates checks the templates of an alert.
-func checkTemplates(alert, field string, texts map[string]string) error {
+func checkTemplates(alert, field string, texts map[string]string) (err error) {
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		if n := len(texts[name]); n > maxText {
-			return strict.At(fmt.Errorf("found %d bytes; accepted are at most %d", n, maxText), field, name)
+		bad := checkTemplate(alert, texts[name])
+		if bad != nil {
+			bad = fmt.Errorf("found a template with a mistake: %s; accepted is Prometheus' template language", templateError(bad))
 		}
-		if err := checkTemplate(alert, texts[name]); err != nil {
-			return strict.At(fmt.Errorf("found a template with a mistake: %s; accepted is Prometheus' template language", templateError(err)), field, name)
+		if n := len(texts[name]); n > maxText {
+			bad = fmt.Errorf("found %d bytes; accepted are at most %d", n, maxText)
+		}
+		if bad != nil {
+			err = errors.Join(err, strict.At(bad, field, name))
 		}
 	}
-	return nil
+	return err
 }
 
 func parseExpr(text string) (parser.Expr, error) {

@@ -40,7 +40,8 @@ const MaxSize = 1 << 20
 
 // Checker is a section whose fields depend on each other. Check is called after
 // the section has been decoded without a mistake. Its error contains the value
-// found and the accepted values, and with At the part of the section.
+// found and the accepted values, and with At the part of the section. Joined errors are
+// several mistakes.
 type Checker interface{ Check() error }
 
 // Decode decodes the content of a file into the struct that into points to, which
@@ -230,7 +231,9 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 		}
 	}
 	if c, ok := v.Addr().Interface().(Checker); ok && len(d.mistakes) == before {
-		d.check(c, n, path)
+		if err := c.Check(); err != nil {
+			d.refuse(err, n, path)
+		}
 	}
 }
 
@@ -271,10 +274,12 @@ func target(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// check calls c.Check and records its error, at the part of n that it names.
-func (d *decoder) check(c Checker, n *yaml.Node, path string) {
-	err := c.Check()
-	if err == nil {
+// refuse records the error of a Checker, at the part of n that it names.
+func (d *decoder) refuse(err error, n *yaml.Node, path string) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			d.refuse(e, n, path)
+		}
 		return
 	}
 	var at *atError
