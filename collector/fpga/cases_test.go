@@ -1,8 +1,8 @@
 package fpga_test
 
 import (
+	"cmp"
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/fpga"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 )
 
@@ -33,56 +34,39 @@ func TestCases(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			head, cases, _ := strings.Cut(string(text), "\ncase ")
-			var names []string
-			for line := range strings.Lines(head) {
-				if f := strings.Fields(line); len(f) == 3 && f[0] == "let" {
-					names = append(names, "$"+f[1], f[2])
-				}
-			}
-			played := []string{strings.TrimRight(head, "\n")}
-			for c := range strings.SplitSeq(cases, "\ncase ") {
-				name, _, _ := strings.Cut(c, "\n")
-				t.Run(name, func(t *testing.T) { played = append(played, play(t, c, strings.NewReplacer(names...))) })
-			}
-			golden.Compare(t, file, strings.Join(played, "\n\ncase ")+"\n")
-		})
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { golden.Cases(t, file, play) })
 	}
 }
 
-// play returns the text of a case with the differences that its rounds have now.
-func play(t *testing.T, text string, names *strings.Replacer) string {
-	var s *fpga.Source
-	var emitted events
-	var before []string
-	var changes strings.Builder
-	tree, root, options := load(t, "aws-f2"), "", fpga.Options{PollInterval: -1, Emit: emitted.emit}
-	var out []string
-	for line := range strings.Lines(strings.TrimSpace(text)) {
-		line = strings.TrimRight(line, "\n")
-		if strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "+ ") {
-			continue
+// play returns the lines of a case with the differences that its rounds have now.
+func play(t *testing.T, head, lines []string) (played []string) {
+	var names []string
+	for _, line := range head {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "let" {
+			names = append(names, "$"+f[1], f[2])
 		}
-		out = append(out, line)
+	}
+	var (
+		tree    *faketree.Tree
+		s       *fpga.Source
+		root    string
+		emitted events
+		before  []string
+		changes strings.Builder
+		options = fpga.Options{PollInterval: -1, Emit: emitted.emit}
+	)
+	for _, line := range lines {
+		played = append(played, line)
 		word, rest, _ := strings.Cut(line, " ")
-		switch {
-		case len(out) == 1: // the name
-		case word == "tree":
+		switch word {
+		case "tree":
 			base, variant, _ := strings.Cut(rest, " ")
 			r, err := attempt(t, open(t, mounted(t, load(t, base)), quiet))
-			before = report(r, err, "", nil)
-			if tree = load(t, base); variant != "" {
-				tree = load(t, variant)
-			}
-		case word == "slow":
+			before, tree = report(r, err, "", nil), load(t, cmp.Or(variant, base))
+		case "slow":
 			options.SlowInterval = time.Nanosecond
-		case word == "round":
-			if err := tree.Edit("case", []byte(names.Replace(changes.String()))); err != nil {
+		case "round":
+			if err := tree.Edit("case", []byte(strings.NewReplacer(names...).Replace(changes.String()))); err != nil {
 				t.Fatal(err)
 			}
 			changes.Reset()
@@ -92,13 +76,13 @@ func play(t *testing.T, text string, names *strings.Replacer) string {
 			}
 			r, err := attempt(t, s)
 			now := report(r, err, root, emitted.take())
-			out = append(out, difference(before, now)...)
+			played = append(played, difference(before, now)...)
 			before = now
 		default:
 			changes.WriteString(line + "\n")
 		}
 	}
-	return strings.Join(out, "\n")
+	return played
 }
 
 // attempt is a Round in which every device was read after the call, or an error.

@@ -47,6 +47,35 @@ func TestCaptures(t *testing.T) {
 	}
 }
 
+// TestMessages: the files of testdata/messages have cases of lines, each with its
+// outcome if that is not unrelated. "driver VERSION" is the driver that is loaded.
+func TestMessages(t *testing.T) {
+	files, err := filepath.Glob("testdata/messages/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		golden.Cases(t, file, func(_ *testing.T, _, lines []string) (played []string) {
+			p := kernellog.NewParser("", func(addr string) bool { return addr == "0000:1b:00.0" })
+			for _, line := range lines {
+				played = append(played, line)
+				if version, ok := strings.CutPrefix(line, "driver "); ok {
+					p = kernellog.NewParser(version, nil)
+					continue
+				}
+				switch e, outcome := p.Parse([]byte(strings.TrimPrefix(line, "< "))); outcome {
+				case kernellog.Unrelated:
+				case kernellog.Reported:
+					played = append(played, "+ "+describe(e))
+				default:
+					played = append(played, "+ "+outcomes[outcome])
+				}
+			}
+			return played
+		})
+	}
+}
+
 // render lists the outcome of each line that is not unrelated.
 func render(text string) string {
 	p := kernellog.NewParser("", nil)
@@ -82,7 +111,7 @@ func describe(e collector.Event) string {
 		name  string
 		value any
 		empty bool
-	}{{"sub", e.Sub, e.Sub == ""}, {"action", e.Action, e.Action == ""}, {"cause", e.Cause, e.Cause == 0}} {
+	}{{"sub", e.Sub, e.Sub == ""}, {"action", e.Action, e.Action == ""}, {"cause", e.Cause, e.Cause == 0}, {"place", e.Place, e.Place == ""}} {
 		if !more.empty {
 			s += fmt.Sprintf(" %s=%v", more.name, more.value)
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,4 +94,29 @@ func Refused(t *testing.T, err error, data []byte) {
 			t.Errorf("line %d of %d: %q", m.Line, last, s)
 		}
 	}
+}
+
+// Cases plays each case of a file as a subtest and compares the results with those in
+// the file. The lines before the first case are the head of the file. A case is the line
+// "case NAME" and the lines up to the next case; lines that begin with "- " or "+ " are
+// its results. play gets the other lines after the name, and returns them with the
+// results of now.
+func Cases(t *testing.T, file string, play func(t *testing.T, head, lines []string) []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, cases, _ := strings.Cut(strings.TrimSpace(string(text)), "\ncase ")
+	played := []string{strings.TrimSpace(head)}
+	for c := range strings.SplitSeq(cases, "\ncase ") {
+		lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(c), "\n"), func(line string) bool {
+			return strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "+ ")
+		})
+		t.Run(lines[0], func(t *testing.T) {
+			lines = append(lines[:1:1], play(t, strings.Split(head, "\n"), lines[1:])...)
+		})
+		played = append(played, strings.Join(lines, "\n"))
+	}
+	Compare(t, file, strings.Join(played, "\n\ncase ")+"\n")
 }
