@@ -331,6 +331,6 @@ var (
 		Help:   "Memory of a bank that programs have allocated through the driver.",
 		Kind:   Gauge,
 		Labels: []string{"bank"},
-		From:   []string{"XRT memstat_raw"},
+		From:   []string{"XRT memstat (KiB)"},
 	})
 )

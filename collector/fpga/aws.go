@@ -54,12 +54,12 @@ func findAWS(fs *tree) ([]place, error) {
 		if !sysfs.PCIAddress(n) || read(n, "vendor") != awsVendor || awsModels[strings.TrimPrefix(read(n, "device"), "0x")] == "" {
 			continue
 		}
-		dir, err := fs.Resolve("bus/pci/devices/" + n)
+		dir, err := fs.Target("bus/pci/devices/" + n)
 		if err != nil {
 			continue
 		}
 		p := place{id: application(n), dir: dir, functions: []string{n}}
-		if dir, err := fs.Resolve("bus/pci/devices/" + p.id); err == nil {
+		if dir, err := fs.Target("bus/pci/devices/" + p.id); err == nil {
 			p.claims = []string{dir}
 		}
 		places = append(places, p)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
@@ -33,16 +34,16 @@ var dfl = family{
 		below("*bmc-hwmon.*/hwmon/hwmon*", hwmonFiles...),
 	),
 	find: findDFL,
-	open: func(e *env) card { return newDFLCard(e, dflUnits) },
+	open: func(e *env) card { return newDFLCard(e, &dflMainline) },
 }
 
-const dflDriver = "bus/pci/drivers/dfl-pci"
+const dflDriverDir = "bus/pci/drivers/dfl-pci"
 
 // findDFL lists the slots with a function bound to dfl-pci. A card can have
 // several such functions, some of them virtual. The one with the FME, the
 // card's management engine, represents it.
 func findDFL(fs *tree) ([]place, error) {
-	names, err := fs.Names(dflDriver)
+	names, err := fs.Names(dflDriverDir)
 	if err != nil {
 		if absent(err) {
 			return nil, nil
@@ -55,7 +56,7 @@ func findDFL(fs *tree) ([]place, error) {
 		if !sysfs.PCIAddress(bdf) {
 			continue
 		}
-		dir, err := fs.Resolve(dflDriver + "/" + bdf)
+		dir, err := fs.Target(dflDriverDir + "/" + bdf)
 		if err != nil {
 			continue // it has just left
 		}
@@ -83,7 +84,7 @@ func findDFL(fs *tree) ([]place, error) {
 		p := place{id: path.Base(dir), dir: dir}
 		p.claims = slices.DeleteFunc(dirs, func(d string) bool { return d == dir })
 		p.functions = dflFunctions(fs, p, all)
-		p.kubeIDs = append(slices.Clone(p.functions), dflUnits.kubeIDs(fs, append([]string{p.dir}, p.claims...)...)...)
+		p.kubeIDs = append(slices.Clone(p.functions), dflMainline.kubeIDs(fs, append([]string{p.dir}, p.claims...)...)...)
 		places = append(places, p)
 	}
 	return places, nil
@@ -94,7 +95,7 @@ const notACard = 2
 
 // dflRank is lower for a function that represents the card better.
 func dflRank(fs *tree, dir string) int {
-	units := dflUnits.list(fs, dir)
+	units := dflMainline.units(fs, dir)
 	switch {
 	case slices.ContainsFunc(units, isFME):
 		return 0
@@ -106,20 +107,38 @@ func dflRank(fs *tree, dir string) int {
 
 func isFME(unit string) bool { return strings.Contains(path.Base(unit), "fme.") }
 
-// unitNames are the names by which a driver shows the units of a card: its
-// management engine, the FME, and its ports.
-type unitNames struct{ dir, prefix string }
+// dflDriver is a driver's names for the units of a card, its management engine, the
+// FME, and its ports, and for the files of the FME.
+type dflDriver struct {
+	dir, prefix string
+	registers   []register   // below errors
+	sensors     []sensorFile // hwmon has those of the mainline
+}
 
-var dflUnits = unitNames{dir: "fpga_region", prefix: "dfl-"}
+// sensorFile is a file with degrees or watts, decimal or with 0x.
+type sensorFile struct {
+	file   string
+	metric *collector.Metric
+	labels []string
+}
 
-// list lists the units below PCI functions. A port that is assigned to a virtual
+var dflMainline = dflDriver{dir: "fpga_region", prefix: "dfl-", registers: []register{
+	{"fme_errors", "fme", "fme"},
+	{"pcie0_errors", "pcie0", "pcie0"},
+	{"pcie1_errors", "pcie1", "pcie1"},
+	{"nonfatal_errors", "nonfatal", "nonfatal"},
+	{"catfatal_errors", "fatal", "fatal"},
+	{"inject_errors", "inject", "inject"},
+}}
+
+// units lists the units below PCI functions. A port that is assigned to a virtual
 // function is found there.
-func (u unitNames) list(fs *tree, functions ...string) (units []string) {
+func (d *dflDriver) units(fs *tree, functions ...string) (units []string) {
 	for _, function := range functions {
-		for _, device := range namesUnder(fs, function+"/"+u.dir) {
+		for _, device := range namesUnder(fs, function+"/"+d.dir) {
 			for _, n := range namesUnder(fs, device) {
 				name := path.Base(n)
-				if (strings.HasPrefix(name, u.prefix+"fme.") || strings.HasPrefix(name, u.prefix+"port.")) && len(units) < maxRegions {
+				if (strings.HasPrefix(name, d.prefix+"fme.") || strings.HasPrefix(name, d.prefix+"port.")) && len(units) < maxRegions {
 					units = append(units, n)
 				}
 			}
@@ -128,13 +147,13 @@ func (u unitNames) list(fs *tree, functions ...string) (units []string) {
 	return units
 }
 
-// kubeIDs are the names of the units in both drivers: Intel's device plugin has
-// used either.
-func (u unitNames) kubeIDs(fs *tree, functions ...string) (ids []string) {
-	other := map[string]string{dflUnits.prefix: intelUnits.prefix, intelUnits.prefix: dflUnits.prefix}[u.prefix]
-	for _, unit := range u.list(fs, functions...) {
+// kubeIDs are the names of the units with either driver: Intel's device plugin has
+// used both.
+func (d *dflDriver) kubeIDs(fs *tree, functions ...string) (ids []string) {
+	for _, unit := range d.units(fs, functions...) {
 		name := path.Base(unit)
-		ids = append(ids, name, other+strings.TrimPrefix(name, u.prefix))
+		other := map[string]string{"dfl-": "intel-fpga-", "intel-fpga-": "dfl-"}[d.prefix]
+		ids = append(ids, name, other+strings.TrimPrefix(name, d.prefix))
 	}
 	return ids
 }

@@ -64,82 +64,44 @@ func dflErrorName(unit string, revision, bit int) string {
 	return number
 }
 
-// register is one error register. Its file is writable by root, and writing
-// clears it; it is only read.
-type register struct {
-	registerFile
-	// revision is the file that selects the table of names, empty where the
-	// driver has none: mainline.
-	revision string
-}
+// register is the file of one error register, its label value, and the key of its
+// table of names. The file is writable by root, and writing clears the register; it is
+// only read.
+type register struct{ file, unit, kind string }
 
-// registerFile is a file of a register: its label value, and the key of its
-// table of names.
-type registerFile struct{ file, unit, kind string }
-
-var fmeRegisters = []registerFile{
-	{"fme_errors", "fme", "fme"},
-	{"pcie0_errors", "pcie0", "pcie0"},
-	{"pcie1_errors", "pcie1", "pcie1"},
-	{"nonfatal_errors", "nonfatal", "nonfatal"},
-	{"catfatal_errors", "fatal", "fatal"},
-	{"inject_errors", "inject", "inject"},
-	// The names of Intel's driver.
-	{"fme-errors/errors", "fme", "fme"},
-	{"inject_error", "inject", "inject"},
-}
-
-// registers lists the registers of a directory.
-func (c *dflCard) registers(dir string, files []registerFile) (out []register) {
-	revision := dir + "/revision"
-	if !c.fs.Exists(revision) {
-		revision = ""
-	}
-	for _, f := range files {
-		if f.file = dir + "/" + f.file; c.fs.Exists(f.file) {
-			out = append(out, register{f, revision})
+// readRegisters sets the bits that are set or have been, of the registers in a
+// directory.
+func (c *dflCard) readRegisters(r *reading, dir string, registers []register) {
+	for _, g := range registers {
+		text, ok := r.text(dir + "/" + g.file)
+		if !ok {
+			continue
 		}
+		bits, ok := hexadecimal(text)
+		switch {
+		case !ok:
+			r.Reject(collector.FPGAErrorsLatched, collector.RejectType)
+			continue
+		case bits == 1<<64-1:
+			r.Reject(collector.FPGAErrorsLatched, collector.RejectSentinel) // the device does not answer
+			continue
+		}
+		var set []string
+		for bit := range 64 {
+			if bits&(1<<bit) != 0 {
+				set = append(set, dflErrorName(g.kind, r.revision(dir), bit))
+			}
+		}
+		c.memory.latch(r, g.unit, set)
 	}
-	return out
 }
 
-// readRevision returns the revision of the bits.
-func (g *register) readRevision(r *reading) int {
-	if g.revision == "" {
-		return unknownRevision
-	}
-	text, ok := r.textEvery(never, g.revision)
+// revision returns the revision of the bits of a directory's registers.
+func (r *reading) revision(dir string) int {
+	text, ok := r.textEvery(never, dir+"/revision")
 	n, err := strconv.Atoi(text)
 	if !ok || err != nil || n < 0 {
 		return unknownRevision
 	}
 	return n
-}
-
-// read sets the bits that are set or have been.
-func (g *register) read(r *reading, c *dflCard) {
-	text, err := c.fs.Read(g.file)
-	if err != nil {
-		c.missed = c.missed || absent(err)
-		r.got(text, err)
-		return
-	}
-	r.answered = true
-	bits, ok := hexadecimal(text)
-	switch {
-	case !ok:
-		r.Reject(collector.FPGAErrorsLatched, collector.RejectType)
-		return
-	case bits == 1<<64-1:
-		r.Reject(collector.FPGAErrorsLatched, collector.RejectSentinel) // the device does not answer
-		return
-	}
-	revision := g.readRevision(r)
-	var set []string
-	for bit := range 64 {
-		if bits&(1<<bit) != 0 {
-			set = append(set, dflErrorName(g.kind, revision, bit))
-		}
-	}
-	c.memory.latch(r, g.unit, set)
 }

@@ -15,9 +15,6 @@ import (
 type dflPort struct {
 	dir, name string // name is port and its number in the FME
 	region    *region
-	// has are the files of this port: an OFS port has no afu_id.
-	has       map[string]bool
-	registers []register
 	// afu is the last identity and when it was read.
 	afu     string
 	afuRead time.Time
@@ -29,51 +26,33 @@ type dflPort struct {
 // takes the driver at most 16 s.
 const afuGrace = 60 * time.Second
 
-// scanPort lists the files of a port. Known state is preserved.
-func (c *dflCard) scanPort(r *reading, dir string, before []*dflPort) *dflPort {
-	p := &dflPort{}
-	for _, b := range before {
-		if b.dir == dir {
-			*p = *b
+// newPort returns the port in a directory.
+func (c *dflCard) newPort(r *reading, dir string) *dflPort {
+	p := &dflPort{dir: dir, name: "port" + strings.TrimPrefix(path.Base(dir), c.driver.prefix+"port.")}
+	if id, ok := r.textEvery(never, dir+"/id"); ok { // its number in the FME, behind no lock
+		if n, err := strconv.ParseUint(id, 0, 16); err == nil {
+			p.name = "port" + strconv.FormatUint(n, 10)
 		}
 	}
-	if p.region == nil {
-		p.name = "port" + strings.TrimPrefix(path.Base(dir), c.units.prefix+"port.")
-		if id, ok := r.textEvery(never, dir+"/id"); ok { // its number in the FME, behind no lock
-			if n, err := strconv.ParseUint(id, 0, 16); err == nil {
-				p.name = "port" + strconv.FormatUint(n, 10)
-			}
-		}
-		p.region = c.memory.region(p.name)
-	}
-	p.dir, p.has = dir, map[string]bool{}
-	for _, n := range namesUnder(c.fs, dir) {
-		p.has[path.Base(n)] = true
-	}
-	p.registers = c.registers(dir+"/errors", []registerFile{{"errors", p.name, "port"}})
+	p.region = c.memory.region(p.name)
 	return p
 }
 
+// loadable reports whether the port shows its function: an OFS port does not.
+func (p *dflPort) loadable(r *reading) bool { return r.fs.Exists(p.dir + "/afu_id") }
+
 func (p *dflPort) read(r *reading, c *dflCard) {
-	if p.has["afu_id"] {
-		p.readAFU(r, c)
-	} else {
-		p.region.settle(r.now, time.Now(), "", false)
-	}
-	if p.has["power_state"] {
-		p.readThrottle(r)
-	}
-	for i := range p.registers {
-		p.registers[i].read(r, c)
-	}
+	p.readAFU(r)
+	p.readThrottle(r)
+	c.readRegisters(r, p.dir+"/errors", []register{{"errors", p.name, "port"}})
 }
 
 // readAFU reads which function is loaded. While the port is disabled, as during
 // a reconfiguration, the driver returns EBUSY: the previous function is then
 // reported as not loaded.
-func (p *dflPort) readAFU(r *reading, c *dflCard) {
+func (p *dflPort) readAFU(r *reading) {
 	asked := time.Now()
-	id, err := c.fs.Read(p.dir + "/afu_id")
+	id, err := r.fs.Read(p.dir + "/afu_id")
 	now := time.Now()
 	loaded := false
 	r.answered = r.answered || err == nil || sysfs.Errno(err) == syscall.EBUSY
@@ -95,7 +74,7 @@ func (p *dflPort) readAFU(r *reading, c *dflCard) {
 		p.region.setBusy(now, true)
 		p.region.settle(asked, now, "", false)
 	case absent(err):
-		c.missed = true
+		p.region.settle(asked, now, "", false)
 		return
 	default:
 		r.fail(err)
@@ -114,7 +93,7 @@ func (p *dflPort) report(r *reading, loaded bool) {
 
 // unloaded sets the readings of a port that is being configured.
 func (p *dflPort) unloaded(r *reading) {
-	if p.has["afu_id"] {
+	if p.loadable(r) {
 		p.report(r, false)
 	}
 }

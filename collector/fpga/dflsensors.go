@@ -9,17 +9,35 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// scanChips lists the card's sensors and, by their location, the board
-// controller.
-func (c *dflCard) scanChips(r *reading, l *dflLayout) {
+const boardPower = "Board Power"
+
+// fmePower is the sensor of the FME, whose thresholds are writable and only read.
+var fmePower = []channel{{"power", collector.PowerWatts, 1e-6, collector.FPGAPowerThreshold, upper, upper}}
+
+// dummy reports whether a chip of the FME measures nothing: OFS cards have the
+// feature without a sensor; it reads 0 and has no thresholds.
+func (r *reading) dummy(c *chip) bool {
+	names, _ := r.fs.Names(c.dir)
+	if slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "temp1_") && n != "temp1_input" }) {
+		return false
+	}
+	text, ok := r.text(c.dir + "/temp1_input")
+	return ok && text == "0"
+}
+
+// readSensors sets temperatures, rails and power, and returns the directories of the
+// board controllers, which it finds by their sensors.
+func (c *dflCard) readSensors(r *reading) (controllers []string) {
+	powered := false // the power of the whole card is known
+	metered := false // it has a power sensor
+	supplies := map[[2]string]float64{}
 	taken := map[string]bool{}
-	for _, chip := range r.findChips(func(at string) bool { return strings.HasPrefix(at, c.dir+"/") }) {
+	for _, chip := range r.findChips(c.options.SlowInterval, func(at string) bool { return strings.HasPrefix(at, c.dir+"/") }) {
 		// The controller's device: …/spi4.0/n3000bmc-hwmon.6.auto/hwmon/hwmon6.
-		device := path.Dir(path.Dir(chip.dir))
-		if strings.Contains(path.Base(device), "bmc-hwmon") {
-			c.scanController(path.Dir(device), l)
+		if device := path.Dir(path.Dir(chip.dir)); strings.Contains(path.Base(device), "bmc-hwmon") {
+			controllers = append(controllers, path.Dir(device))
 		}
-		if chip.name == "dfl_fme_thermal" && r.dummy(&chip, c.fs) {
+		if chip.name == "dfl_fme_thermal" && r.dummy(&chip) {
 			continue
 		}
 		list := channels
@@ -30,51 +48,21 @@ func (c *dflCard) scanChips(r *reading, l *dflLayout) {
 			return cmp.Or(label, map[string]string{"dfl_fme_thermal": "FPGA", "dfl_fme_power": boardPower}[chip.name], id)
 		})
 		for i := range chip.sensors {
-			if s := &chip.sensors[i]; s.kind == "power" && (chip.name == "dfl_fme_power" || s.label == boardPower) {
-				s.metric, s.labels = collector.PowerWatts, nil
+			s := &chip.sensors[i]
+			if s.kind == "power" {
+				metered = true
+				if chip.name == "dfl_fme_power" || s.label == boardPower {
+					s.metric, s.labels = collector.PowerWatts, nil
+				}
 			}
-		}
-		l.chips = append(l.chips, chip)
-	}
-}
-
-const boardPower = "Board Power"
-
-// fmePower is the sensor of the FME, whose thresholds are writable and only read.
-var fmePower = []channel{{"power", collector.PowerWatts, 1e-6, collector.FPGAPowerThreshold, upper, upper}}
-
-// dummy reports whether a chip of the FME measures nothing: OFS cards have the
-// feature without a sensor; it reads 0 and has no thresholds.
-func (r *reading) dummy(c *chip, fs *tree) bool {
-	names, _ := fs.Names(c.dir)
-	if slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "temp1_") && n != "temp1_input" }) {
-		return false
-	}
-	text, ok := r.text(c.dir + "/temp1_input")
-	return ok && text == "0"
-}
-
-// readSensors sets temperatures, rails and power.
-func (c *dflCard) readSensors(r *reading) {
-	powered := false // the power of the whole card is known
-	metered := false // it has a power sensor
-	supplies := map[[2]string]float64{}
-	for i := range c.layout.chips {
-		chip := &c.layout.chips[i]
-		for n := range chip.sensors {
-			s := &chip.sensors[n]
-			v, known := c.readSensor(r, chip, s)
-			metered = metered || s.kind == "power"
+			v, known := r.dflSensor(&chip, s)
 			if known {
 				supplies[[2]string{s.kind, supplyOf(s.label)}] = v
-			}
-			if known {
-				metric, labels := s.metric, s.labels
-				if metric == collector.PowerWatts && powered {
-					metric, labels = collector.FPGARailPower, []string{s.label} // measured by two sensors
+				if s.metric == collector.PowerWatts && powered { // measured by two sensors
+					s.metric, s.labels = collector.FPGARailPower, []string{s.label}
 				}
-				powered = powered || metric == collector.PowerWatts
-				r.Set(metric, v, labels...)
+				powered = powered || s.metric == collector.PowerWatts
+				r.Set(s.metric, v, s.labels...)
 			}
 			r.readLimits(c.options.SlowInterval, s, v, known)
 		}
@@ -82,16 +70,12 @@ func (c *dflCard) readSensors(r *reading) {
 	if !metered {
 		sumPower(r, supplies)
 	}
+	return controllers
 }
 
-func (c *dflCard) readSensor(r *reading, chip *chip, s *sensor) (float64, bool) {
-	text, err := c.fs.Read(s.input)
-	if err != nil {
-		c.missed = c.missed || absent(err)
-		r.got(text, err)
-		return 0, false
-	}
-	v, ok := r.whole(s.metric, text, s.unit)
+// dflSensor reads a sensor.
+func (r *reading) dflSensor(chip *chip, s *sensor) (float64, bool) {
+	v, ok := r.value(s.metric, s.input, s.unit)
 	switch {
 	case !ok:
 		return 0, false

@@ -82,7 +82,7 @@ const (
 
 // findChips lists the hwmon devices whose paths are wanted. The class has them: a
 // chip of a card is at any depth below the card, behind its bus.
-func (r *reading) findChips(wanted func(dir string) bool) []chip {
+func (r *reading) findChips(interval time.Duration, wanted func(dir string) bool) []chip {
 	names, err := r.fs.Names("class/hwmon")
 	if err != nil {
 		if !absent(err) {
@@ -92,11 +92,11 @@ func (r *reading) findChips(wanted func(dir string) bool) []chip {
 	}
 	var chips []chip
 	for _, n := range names {
-		at, err := r.fs.Resolve("class/hwmon/" + n)
+		at, err := r.fs.Target("class/hwmon/" + n)
 		if err != nil || !wanted(at) || len(chips) >= maxChips {
 			continue
 		}
-		if name, ok := r.text(at + "/name"); ok {
+		if name, ok := r.textEvery(interval, at+"/name"); ok {
 			chips = append(chips, chip{dir: at, name: tidy(name)})
 		}
 	}

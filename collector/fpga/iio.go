@@ -3,20 +3,12 @@ package fpga
 import (
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
-
-// iioChannel is one channel of the analogue-to-digital converter of a SoC's fabric:
-// value = (raw + offset) × scale, in thousandths.
-type iioChannel struct {
-	raw           string
-	scale, offset float64
-	metric        *collector.Metric
-	label         string
-}
 
 // iioNames are the converters that measure the FPGA.
 var iioNames = map[string]bool{"xilinx-ams": true, "xadc": true, "xilinx-system-monitor": true}
@@ -26,52 +18,60 @@ var iioNames = map[string]bool{"xilinx-ams": true, "xadc": true, "xilinx-system-
 // the device tree enables: they keep their numbers.
 var amsSensors = map[string]string{"temp7": "ps_lpd", "temp8": "ps_fpd", "temp20": "pl"}
 
-// scanIIO lists the channels of the node's converters. SoCs have one.
-func (c *socCard) scanIIO(r *reading) {
-	names, _ := c.fs.Names("bus/iio/devices")
-	for _, n := range names {
-		dir, err := c.fs.Resolve("bus/iio/devices/" + n)
+// readIIO sets the channels of the node's converters. SoCs have one.
+func (c *socCard) readIIO(r *reading) {
+	devices, _ := c.fs.Names("bus/iio/devices")
+	for _, n := range devices {
+		dir, err := c.fs.Target("bus/iio/devices/" + n)
 		if err != nil || !strings.HasPrefix(path.Base(dir), "iio:device") {
 			continue
 		}
-		name, ok := r.textEvery(c.options.SlowInterval, dir+"/name")
-		if !ok || !iioNames[name] {
+		chip, ok := r.textEvery(c.options.SlowInterval, dir+"/name")
+		if !ok || !iioNames[chip] {
 			continue
 		}
-		c.channels = append(c.channels, r.scanChannels(dir, name)...)
+		files, _ := c.fs.Names(dir)
+		for _, file := range files[:min(len(files), maxChannels)] {
+			if channel, ok := strings.CutSuffix(file, "_raw"); ok {
+				r.readChannel(dir, channel, chip, files)
+			}
+		}
 	}
 }
 
-// scanChannels lists the channels of a converter. A channel without a scale has no
-// unit and is left out.
-func (r *reading) scanChannels(dir, chip string) (channels []iioChannel) {
-	names, _ := r.fs.Names(dir)
-	for _, n := range names {
-		id, ok := strings.CutSuffix(n, "_raw")
-		id, isIn := strings.CutPrefix(id, "in_")
-		ch := iioChannel{raw: dir + "/" + n, metric: collector.FPGAVoltage, label: iioSensor(chip, id)}
-		if strings.HasPrefix(id, "temp") {
-			ch.metric = collector.TemperatureCelsius
-		} else if !strings.HasPrefix(id, "voltage") {
-			continue
-		}
-		prefix := dir + "/in_" + id
-		if !ok || !isIn || len(channels) >= maxChannels || !r.fs.Exists(prefix+"_scale") {
-			continue
-		}
-		if text, ok := r.textEvery(never, prefix+"_label"); ok && text != "" {
-			ch.label = tidy(text)
-		}
-		if ch.scale, ok = r.fixed(prefix + "_scale"); ok && r.fs.Exists(prefix+"_offset") {
-			ch.offset, ok = r.fixed(prefix + "_offset")
-		}
-		if !ok {
-			r.Reject(ch.metric, collector.RejectType)
-			continue
-		}
-		channels = append(channels, ch)
+// readChannel sets one channel, such as in_temp7 or in_voltage0: (raw + offset) × scale,
+// in thousandths. A channel without a scale has no unit and is left out.
+func (r *reading) readChannel(dir, channel, chip string, files []string) {
+	id, _ := strings.CutPrefix(channel, "in_")
+	metric := collector.FPGAVoltage
+	if strings.HasPrefix(id, "temp") {
+		metric = collector.TemperatureCelsius
+	} else if !strings.HasPrefix(id, "voltage") {
+		return
 	}
-	return channels
+	has := func(end string) bool { return slices.Contains(files, channel+end) }
+	raw, ok := r.text(dir + "/" + channel + "_raw")
+	if !ok || !has("_scale") {
+		return
+	}
+	label := iioSensor(chip, id)
+	if has("_label") {
+		if text, ok := r.textEvery(never, dir+"/"+channel+"_label"); ok && text != "" {
+			label = tidy(text)
+		}
+	}
+	n, err := strconv.ParseInt(raw, 10, 64)
+	scale, known := r.fixed(dir + "/" + channel + "_scale")
+	offset := 0.0
+	if known && has("_offset") {
+		offset, known = r.fixed(dir + "/" + channel + "_offset")
+	}
+	if err != nil || !known {
+		r.Reject(metric, collector.RejectType)
+		return
+	}
+	// The resolution of the converter is a millionth.
+	r.Set(metric, math.Round((float64(n)+offset)*scale*1000)/1e6, label)
 }
 
 // iioSensor names a channel: temp7 by the table, temp0_ps_temp by its text, as
@@ -89,20 +89,6 @@ func iioSensor(chip, id string) string {
 		return tidy(words)
 	}
 	return tidy(id)
-}
-
-func (ch *iioChannel) read(r *reading) {
-	text, ok := r.text(ch.raw)
-	if !ok {
-		return
-	}
-	raw, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		r.Reject(ch.metric, collector.RejectType)
-		return
-	}
-	// The resolution of the converter is a millionth.
-	r.Set(ch.metric, math.Round((float64(raw)+ch.offset)*ch.scale*1000)/1e6, ch.label)
 }
 
 // fixed reads a constant of the device, such as a scale.

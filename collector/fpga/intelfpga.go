@@ -23,16 +23,23 @@ var intelFPGA = family{
 		below("intel-fpga-port.*/errors", "errors", "revision"),
 	),
 	find: findIntelFPGA,
-	open: func(e *env) card { return newDFLCard(e, intelUnits) },
+	open: func(e *env) card { return newDFLCard(e, &dflIntel) },
 }
 
-var intelUnits = unitNames{dir: "fpga", prefix: "intel-fpga-"}
-
-// intelNumbers are the sensors of a management engine. 0 is not measured on a
-// powered card.
-var intelNumbers = []numberFile{
-	{"thermal_mgmt/temperature", collector.TemperatureCelsius, []string{"FPGA"}},
-	{"power_mgmt/consumed", collector.PowerWatts, nil},
+var dflIntel = dflDriver{
+	dir: "fpga", prefix: "intel-fpga-",
+	registers: []register{
+		{"fme-errors/errors", "fme", "fme"},
+		{"pcie0_errors", "pcie0", "pcie0"},
+		{"pcie1_errors", "pcie1", "pcie1"},
+		{"nonfatal_errors", "nonfatal", "nonfatal"},
+		{"catfatal_errors", "fatal", "fatal"},
+		{"inject_error", "inject", "inject"},
+	},
+	sensors: []sensorFile{
+		{"thermal_mgmt/temperature", collector.TemperatureCelsius, []string{"FPGA"}},
+		{"power_mgmt/consumed", collector.PowerWatts, nil},
+	},
 }
 
 func findIntelFPGA(fs *tree) (places []place, err error) {
@@ -41,14 +48,12 @@ func findIntelFPGA(fs *tree) (places []place, err error) {
 		return nil, err
 	}
 	for _, n := range names {
-		at, err := fs.Resolve("class/fpga/" + n)
+		at, err := fs.Target("class/fpga/" + n)
 		dir := path.Dir(path.Dir(at))
 		if err != nil || !strings.HasPrefix(n, "intel-fpga-dev.") || !sysfs.PCIAddress(path.Base(dir)) {
 			continue
 		}
-		p := place{id: path.Base(dir), dir: dir}
-		p.kubeIDs = intelUnits.kubeIDs(fs, dir)
-		places = append(places, p)
+		places = append(places, place{id: path.Base(dir), dir: dir, kubeIDs: dflIntel.kubeIDs(fs, dir)})
 	}
 	return places, nil
 }

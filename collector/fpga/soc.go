@@ -51,7 +51,7 @@ func findManagers(fs *tree) ([]place, error) {
 	}
 	var places []place
 	for _, n := range names {
-		at, err := fs.Resolve("class/fpga_manager/" + n)
+		at, err := fs.Target("class/fpga_manager/" + n)
 		if err != nil {
 			continue // it has just left
 		}
@@ -89,14 +89,6 @@ type socCard struct {
 	*env
 	manager *fpgaManager
 	loads   uint64 // when the status was last read
-
-	scanned  time.Time
-	alone    bool   // no other manager exists
-	driver   string // of the manager's device
-	regions  []socRegion
-	bridges  []string // class devices
-	channels []iioChannel
-	monitor  []chip
 	// firmware is the device tree, separately mounted where /sys/firmware is
 	// hidden.
 	firmware *tree
@@ -119,28 +111,30 @@ func newSoCCard(e *env) *socCard {
 func (c *socCard) poll(time.Time) { c.manager.look(c.pollFS) }
 
 func (c *socCard) read(r *reading) {
-	if r.now.Sub(c.scanned) >= c.options.SlowInterval || !c.fs.Exists(c.manager.at()) {
-		c.scan(r)
+	manager := ""
+	for _, n := range namesUnder(c.fs, c.dir+"/fpga_manager") {
+		manager = n
 	}
+	c.manager.moved(manager)
+	alone := soleManager(c.fs, c.dir)
 	rest := c.manager.read(r)
 	c.identify(r)
-	for _, b := range c.bridges {
+	for _, b := range c.mine("class/fpga_bridge", alone) {
 		r.bridge(b+"/state", tidy(path.Base(path.Dir(path.Dir(b)))))
 	}
 	asked := time.Now()
-	firmware, known := "", false
-	for i := range c.regions {
-		id, ok := c.regions[i].read(r, c)
-		if ok {
-			firmware, known = strings.Join([]string{firmware, id}, "+"), true
+	var images []string
+	for _, dir := range c.mine("class/fpga_region", alone) {
+		if image := c.readRegion(r, dir); image != "" {
+			images = append(images, image)
 		}
 	}
-	c.manager.region.settle(asked, time.Now(), strings.Trim(firmware, "+"), known)
+	c.manager.region.settle(asked, time.Now(), strings.Join(images, "+"), len(images) > 0)
 	c.readStatus(r, rest)
-	for i := range c.channels {
-		c.channels[i].read(r)
+	if alone && !sysfs.PCIAddress(c.id) {
+		c.readIIO(r)
+		c.readHwmon(r)
 	}
-	c.readHwmon(r)
 }
 
 func (c *socCard) identify(r *reading) {
@@ -149,7 +143,7 @@ func (c *socCard) identify(r *reading) {
 	if model, ok := c.text(r, "model"); ok && !sysfs.PCIAddress(c.id) {
 		r.Model = tidy(model)
 	}
-	r.info(c.env, c.driver, r.pci, "", "", name)
+	r.info(c.env, r.Driver, r.pci, "", "", name)
 }
 
 // text reads a property of the device tree once in identityInterval. It is
@@ -159,33 +153,12 @@ func (c *socCard) text(r *reading, property string) (string, bool) {
 	return text, err == nil && text != ""
 }
 
-// scan locates the files of the manager.
-func (c *socCard) scan(r *reading) {
-	c.scanned = r.now
-	at := ""
-	for _, n := range namesUnder(c.fs, c.dir+"/fpga_manager") {
-		at = n
-	}
-	c.manager.moved(at)
-	c.driver, _ = c.fs.Link(c.dir + "/driver")
-	c.alone = soleManager(c.fs, c.dir)
-	c.regions, c.bridges = nil, c.mine("class/fpga_bridge")
-	for _, at := range c.mine("class/fpga_region") {
-		device := path.Dir(path.Dir(at))
-		c.regions = append(c.regions, socRegion{name: tidy(path.Base(device)), dir: at, uevent: device + "/uevent"})
-	}
-	c.channels, c.monitor = nil, nil
-	if c.alone && !sysfs.PCIAddress(c.id) {
-		c.scanIIO(r)
-		c.scanHwmon(r)
-	}
-}
-
-// scanHwmon lists the power monitors of the board, such as the ina260 of a Kria
-// module, and the sensors that the firmware of an Agilex measures.
-func (c *socCard) scanHwmon(r *reading) {
+// readHwmon sets the sensors of the power monitors of the board, such as the ina260 of
+// a Kria module, and those that the firmware of an Agilex measures. Their power is that
+// of the module or of a rail, not of the FPGA.
+func (c *socCard) readHwmon(r *reading) {
 	taken := map[string]bool{}
-	for _, m := range r.findChips(func(at string) bool { return !onPCI(at) && boardSensor(deviceOf(at)) }) {
+	for _, m := range r.findChips(c.options.SlowInterval, func(at string) bool { return !onPCI(at) && boardSensor(deviceOf(at)) }) {
 		if !strings.HasPrefix(m.name, "ina2") && m.name != "soc64hwmon" && m.name != "socfpga_hwmon" {
 			continue
 		}
@@ -196,7 +169,14 @@ func (c *socCard) scanHwmon(r *reading) {
 			}
 			return title
 		})
-		c.monitor = append(c.monitor, m)
+		for i := range m.sensors {
+			s := &m.sensors[i]
+			v, ok := r.value(s.metric, s.input, s.unit)
+			if ok {
+				r.Set(s.metric, v, s.labels...)
+			}
+			r.readLimits(c.options.SlowInterval, s, v, ok)
+		}
 	}
 }
 
@@ -209,33 +189,18 @@ func boardSensor(device string) bool {
 	return i2c || strings.Contains(device, "hwmon")
 }
 
-// readHwmon sets the board's sensors. Their power is that of the module or of a
-// rail, not of the FPGA.
-func (c *socCard) readHwmon(r *reading) {
-	for i := range c.monitor {
-		for n := range c.monitor[i].sensors {
-			s := &c.monitor[i].sensors[n]
-			v, ok := r.value(s.metric, s.input, s.unit)
-			if ok {
-				r.Set(s.metric, v, s.labels...)
-			}
-			r.readLimits(c.options.SlowInterval, s, v, ok)
-		}
-	}
-}
-
 // mine lists the devices of a class that belong to the manager: the devices
 // below its own device and, where it is the only manager, the devices of no PCI
 // card. sysfs does not show which manager a region of the device tree uses.
-func (c *socCard) mine(class string) []string {
+func (c *socCard) mine(class string, alone bool) []string {
 	names, _ := c.fs.Names(class)
 	var out []string
 	for _, n := range names {
-		at, err := c.fs.Resolve(class + "/" + n)
+		at, err := c.fs.Target(class + "/" + n)
 		if err != nil || len(out) >= maxRegions {
 			continue
 		}
-		if strings.HasPrefix(at, c.dir+"/") || c.alone && !onPCI(at) {
+		if strings.HasPrefix(at, c.dir+"/") || alone && !onPCI(at) {
 			out = append(out, at)
 		}
 	}
@@ -245,45 +210,39 @@ func (c *socCard) mine(class string) []string {
 // soleManager reports whether the manager of a device is the only one outside PCI
 // cards.
 func soleManager(fs *tree, dir string) bool {
+	if onPCI(dir) {
+		return false
+	}
 	names, _ := fs.Names("class/fpga_manager")
 	outside := slices.DeleteFunc(names, func(name string) bool {
-		at, err := fs.Resolve("class/fpga_manager/" + name)
+		at, err := fs.Target("class/fpga_manager/" + name)
 		return err != nil || onPCI(at)
 	})
-	return len(outside) == 1 && !onPCI(dir)
+	return len(outside) == 1
 }
 
 func onPCI(dir string) bool { return strings.Contains(dir, "/pci") }
 
-// socRegion is one region: its files and its node in the device tree.
-type socRegion struct {
-	name, dir, node string
-	uevent          string
-}
-
-// read sets the readings of a region: its compatibility id and the image that
-// the device tree requested. It returns the image.
-func (g *socRegion) read(r *reading, c *socCard) (string, bool) {
+// readRegion sets the readings of a region: its compatibility id and the image that
+// the device tree requested. It returns the image, empty without an overlay or a device
+// tree.
+func (c *socCard) readRegion(r *reading, dir string) (image string) {
+	device := path.Dir(path.Dir(dir))
+	name := tidy(path.Base(device))
 	// ENOENT is usual: regions of the device tree have no compat_id.
-	if id, ok := r.textEvery(c.options.SlowInterval, g.dir+"/compat_id"); ok {
-		r.bitstream(g.name, "pr_interface", id)
+	if id, ok := r.textEvery(c.options.SlowInterval, dir+"/compat_id"); ok {
+		r.bitstream(name, "pr_interface", id)
 	}
-	if g.node == "" {
-		g.node = r.nodeOf(g.uevent)
+	node := r.nodeOf(device + "/uevent")
+	if node == "" {
+		return ""
 	}
-	if g.node == "" {
-		return "", false
+	raw, err := c.firmware.ReadBytes(path.Join(c.base, node, "firmware-name"), sysfs.Page)
+	if image = deviceTreeText(raw); err != nil || image == "" {
+		return ""
 	}
-	raw, err := c.firmware.ReadBytes(path.Join(c.base, g.node, "firmware-name"), sysfs.Page)
-	if err != nil {
-		return "", false // no overlay, or no device tree
-	}
-	id := deviceTreeText(raw)
-	if id == "" {
-		return "", false
-	}
-	r.Set(collector.FPGABitstreamInfo, 1, g.name, "firmware", id)
-	return id, true
+	r.Set(collector.FPGABitstreamInfo, 1, name, "firmware", image)
+	return image
 }
 
 // nodeOf returns the path in the device tree of the device with the given
@@ -345,7 +304,7 @@ const donePin = 14
 // readStatus sets the bits. The word is not read during a configuration, and
 // again after it.
 func (c *socCard) readStatus(r *reading, rest bool) {
-	if c.driver != "zynqmp_fpga_manager" {
+	if r.Driver != "zynqmp_fpga_manager" {
 		return
 	}
 	if loads := c.manager.region.total(); !rest || loads != c.loads {

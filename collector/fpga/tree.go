@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -74,6 +75,20 @@ func (t *tree) ReadEvery(now time.Time, interval time.Duration, name string) (st
 	}
 	t.slow[name] = &slowText{text: text, err: err, at: now}
 	return text, err
+}
+
+// Target returns the path to which a link of a class or a bus leads, if it exists. Such
+// a link leads to a device directly, so this is Resolve with two calls.
+func (t *tree) Target(link string) (string, error) {
+	to, err := os.Readlink(t.Path(link))
+	if err != nil {
+		return "", err
+	}
+	to = path.Join(path.Dir(link), to)
+	if !t.Exists(to) {
+		return "", &fs.PathError{Op: "resolve", Path: t.Path(link), Err: syscall.ENOENT}
+	}
+	return to, nil
 }
 
 // forget clears the cache of ReadEvery and of the allow-list.

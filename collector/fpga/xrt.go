@@ -133,11 +133,11 @@ func sibling(fs *tree, management string) string {
 // left.
 func (p *place) locate(fs *tree) bool {
 	var err error
-	if p.dir, err = fs.Resolve("bus/pci/devices/" + p.id); err != nil {
+	if p.dir, err = fs.Target("bus/pci/devices/" + p.id); err != nil {
 		return false
 	}
 	for _, f := range p.functions {
-		if dir, err := fs.Resolve("bus/pci/devices/" + f); err == nil {
+		if dir, err := fs.Target("bus/pci/devices/" + f); err == nil {
 			p.claims = append(p.claims, dir)
 		}
 	}
