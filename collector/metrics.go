@@ -214,13 +214,13 @@ var (
 		Name: "accel_memory_total_bytes",
 		Help: "Device memory installed, or assigned to the partition.",
 		Kind: Gauge,
-		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "amdgpu mem_info_vram_total; of a partition its share, as the driver divides it", "XRT memstat_raw, without host memory", "DCGM field 250 (MiB), where NVML is not read"},
+		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "amdgpu mem_info_vram_total; of a partition its share, as the driver divides it", "XRT memstat, without host memory", "DCGM field 250 (MiB), where NVML is not read"},
 	})
 	MemoryUsed = define(Metric{
 		Name: "accel_memory_used_bytes",
 		Help: "Device memory allocated, without the part that the driver reserves.",
 		Kind: Gauge,
-		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2; from nvmlDeviceGetMemoryInfo, which counts the reserved part as used, where v2 is missing", "amdgpu mem_info_vram_used", "XRT memstat_raw, without host memory", "DCGM field 252 (MiB), where NVML is not read"},
+		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2; from nvmlDeviceGetMemoryInfo, which counts the reserved part as used, where v2 is missing", "amdgpu mem_info_vram_used", "XRT memstat, without host memory", "DCGM field 252 (MiB), where NVML is not read"},
 	})
 	// Read by dcgm-exporter's page only.
 	MemoryFree = define(Metric{
