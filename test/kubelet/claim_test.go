@@ -4,15 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"testing"
 
 	"google.golang.org/grpc"
 	dra "k8s.io/kubelet/pkg/apis/dra/v1"
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
-
-	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
 // driver is a DRA driver that prepares whatever a claim was allocated.
@@ -56,7 +54,7 @@ func (n *node) drive(d *driver) {
 	n.t.Helper()
 	for _, socket := range []string{"plugins/" + d.name + ".sock", "plugins_registry/" + d.name + "-reg.sock"} {
 		n.await("the folder of "+socket, func() bool {
-			_, err := os.Stat(n.path(socket[:len("plugins")]))
+			_, err := os.Stat(filepath.Dir(n.path(socket)))
 			return err == nil
 		})
 		n.t.Cleanup(serveGRPC(n.t, n.path(socket), func(srv *grpc.Server) {
@@ -96,53 +94,4 @@ func (d *driver) NodeUnprepareResources(_ context.Context, req *dra.NodeUnprepar
 		resp.Claims[c.GetUid()] = &dra.NodeUnprepareResourceResponse{}
 	}
 	return resp, nil
-}
-
-// claim makes a claim for the pods, to whose requests r0, r1 and so on the
-// devices are allocated.
-func (a *apiserver) claim(d *driver, name string, devices, pods []string) {
-	var users []any
-	requests, results, prepared := d.allocate(devices)
-	d.prepare(uid(name), prepared)
-	for _, p := range pods {
-		users = append(users, map[string]any{"resource": "pods", "name": p, "uid": uid(p)})
-	}
-	a.put("/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/"+name, map[string]any{
-		"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
-		"metadata": map[string]any{"name": name, "namespace": "ml", "uid": uid(name), "resourceVersion": "1"},
-		"spec":     map[string]any{"devices": map[string]any{"requests": requests}},
-		"status": map[string]any{
-			"allocation":  map[string]any{"devices": map[string]any{"results": results}},
-			"reservedFor": users,
-		},
-	})
-}
-
-// Devices of claims: on every container of their pod that uses the claim,
-// whichever of its requests, and on every pod that shares it.
-func TestClaims(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
-	api := newAPI(n)
-	n.start()
-	api.up()
-	n.create(self)
-	w := n.watch(podmap.Options{})
-	w.await("at first", "fresh")
-	d := &driver{name: "gpu.nvidia.com"}
-	api.claim(d, "pair", []string{"gpu-0", "gpu-1"}, []string{"train"})
-	api.claim(d, "both", []string{"gpu-2"}, []string{"first", "second"})
-	n.drive(d)
-
-	api.create(pod{name: "train", claim: "pair", containers: []container{{name: "a", request: "r0"}, {name: "b", request: "r1"}, {name: "c"}}})
-	want := []string{"fresh", "gpu-0: train a,b", "gpu-1: train a,b"}
-	m := w.await("a claim with a device for each of two containers", want...)
-	for i, h := range m.Allocations {
-		if h.Claim != "ml/pair" || h.Pool != nodeName || h.Resource != d.name || h.Ref.Minor != fmt.Sprint(i) {
-			t.Errorf("%+v", h)
-		}
-	}
-	main := []container{{name: "main", request: "r0"}}
-	api.create(pod{name: "first", claim: "both", containers: main}, pod{name: "second", claim: "both", containers: main})
-	w.await("a claim of two pods", append(want, "gpu-2: first main shared", "gpu-2: second main shared")...)
 }

@@ -18,7 +18,7 @@ import (
 func (c *cluster) join() *node {
 	c.t.Helper()
 	n := newNodeIn(c.t, c.net)
-	n.configure(map[string]any{"registerNode": true, "contentType": "application/vnd.kubernetes.protobuf"})
+	n.configure(map[string]any{"registerNode": true})
 	cert, err := os.ReadFile(c.path("cert"))
 	must(c.t, err)
 	must(c.t, os.WriteFile(n.path("ca.crt"), cert, 0o600))
@@ -141,17 +141,24 @@ func TestClusterClaims(t *testing.T) {
 	c.claim(named, "pair", "gpu-0", "gpu-1")
 	c.claim(nameless, "left", "left")
 	c.claim(nameless, "right", "right")
-	pods := []pod{{name: "train", claim: "pair", containers: main}, {name: "serve", claim: "left", containers: main}, {name: "batch", claim: "right", containers: main}}
+	pods := []pod{
+		{name: "train", claim: "pair", containers: []container{{name: "main", request: "r0"}, {name: "side", request: "r1"}, {name: "logs"}}},
+		{name: "serve", claim: "left", containers: main},
+		{name: "twin", claim: "left", containers: main},
+		{name: "batch", claim: "right", containers: main},
+	}
 	uids := map[string]string{}
 	for _, p := range pods {
 		uids[p.name] = c.schedule(p)
 	}
 	n.create(pod{name: "static", containers: []container{{name: "main"}}})
-	held := []string{"gpu-0: train main", "gpu-1: train main", "left: serve main", "right: batch main"}
+	// The kubelet lists every device of a claim on each container that uses one
+	// of its requests, and on each pod that shares the claim.
+	held := []string{"gpu-0: train main,side", "gpu-1: train main,side", "left: serve main shared", "left: twin main shared", "right: batch main"}
 	m := w.await("every claim has its devices", append([]string{"fresh"}, held...)...)
 	n.awaitRunning(append(pods, pod{name: "static"})...)
 	known := meta.await(t, "the API server knows them too", func(m *kube.Map) bool {
-		return in("fresh", "fresh")(m) && len(m.Devices) == 4 && len(m.Pods) == 5
+		return in("fresh", "fresh")(m) && len(m.Devices) == 4 && len(m.Pods) == 6
 	})
 
 	for _, h := range m.Allocations {
@@ -159,8 +166,8 @@ func TestClusterClaims(t *testing.T) {
 			t.Errorf("%s: %+v, want UID %s", h.Pod.Name, p, uids[h.Pod.Name])
 		}
 	}
-	n.found("without the API server", m, new(kube.Map), "train: "+gpuID(0)+" minor", "train: "+gpuID(1)+" minor", "serve:  unknown", "batch:  unknown")
-	all := []string{"train: " + gpuID(0) + " id", "train: " + gpuID(1) + " id", "serve: " + gpuID(2) + " id", "batch: " + gpuID(3) + " pci"}
+	n.found("without the API server", m, new(kube.Map), "train: "+gpuID(0)+" minor", "train: "+gpuID(1)+" minor", "serve:  unknown", "twin:  unknown", "batch:  unknown")
+	all := []string{"train: " + gpuID(0) + " id", "train: " + gpuID(1) + " id", "serve: " + gpuID(2) + " id", "twin: " + gpuID(2) + " id", "batch: " + gpuID(3) + " pci"}
 	n.found("with the API server", m, known, all...)
 
 	c.down()

@@ -32,8 +32,7 @@ var config = map[string]any{
 	"healthzPort":    0,
 	"authentication": map[string]any{"anonymous": map[string]any{"enabled": true}, "webhook": map[string]any{"enabled": false}},
 	"authorization":  map[string]any{"mode": "AlwaysAllow"},
-	"contentType":    "application/json", // the format of the API server here
-	"registerNode":   false,              // it has the node
+	"registerNode":   false,
 	// Nothing of the machine is written or weighed.
 	"cgroupDriver":                  "cgroupfs",
 	"cgroupsPerQOS":                 false,

@@ -22,7 +22,7 @@ func owned(name, node, kind, controller string, labels map[string]string) object
 	meta["labels"], spec["nodeName"] = labels, node
 	if kind != "" {
 		meta["ownerReferences"] = []any{object{
-			"apiVersion": "apps/v1", "kind": kind, "name": controller, "uid": uid(controller), "controller": true,
+			"apiVersion": "apps/v1", "kind": kind, "name": controller, "uid": "uid-of-" + controller, "controller": true,
 		}}
 	}
 	return m

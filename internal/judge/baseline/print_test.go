@@ -73,13 +73,6 @@ func TestPrintNothing(t *testing.T) {
 	}
 }
 
-// FuzzPrint: Print returns a valid catalogue from which the node has no drift. The
-// result depends only on the Snapshot.
-func FuzzPrint(f *testing.F) {
-	addRandom(f, 300)
-	f.Fuzz(func(t *testing.T, data []byte) { checkPrint(t, newGenerator(data).snapshot()) })
-}
-
 func checkPrint(t *testing.T, s *collector.Snapshot) {
 	t.Helper()
 	text, err := baseline.Print(s)
