@@ -31,32 +31,17 @@ func alertsCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	if err := ask.get(ctx, "/debug/rules", "", &report); err != nil {
 		return err
 	}
-	all := len(newAlertList(&report).Alerts)
-	narrowAlerts(&report, *what)
 	list := newAlertList(&report)
-	list.Others = all - len(list.Alerts)
+	if len(*what) > 0 {
+		all := len(list.Alerts)
+		list.Alerts = slices.DeleteFunc(list.Alerts, func(a engine.Alert) bool { return !alertFits(&a, *what) })
+		list.Others = all - len(list.Alerts)
+		maps.DeleteFunc(list.Broken, func(rule, _ string) bool { return !slices.Contains(*what, rule) })
+	}
 	return show(&view, stdout, list, printAlerts)
 }
 
 const alertsHelp = "Only alerts with one of these: a name (AcceleratorFailed), a severity, a state (firing, pending, resolved), the value of a label, as a device or the beginning of its id, a namespace or a workload, or a pod, as POD or NAMESPACE/POD."
-
-// narrowAlerts keeps the alerts that match one of what, and the rules with such an
-// alert or name.
-func narrowAlerts(r *engine.Report, what []string) {
-	if len(what) == 0 {
-		return
-	}
-	for i := range r.Groups {
-		g := &r.Groups[i]
-		g.Rules = slices.DeleteFunc(g.Rules, func(rule engine.RuleState) bool {
-			return !slices.Contains(what, rule.Name) && !slices.ContainsFunc(rule.Alerts, func(a engine.Alert) bool { return alertFits(&a, what) })
-		})
-		for j := range g.Rules {
-			g.Rules[j].Alerts = slices.DeleteFunc(g.Rules[j].Alerts, func(a engine.Alert) bool { return !alertFits(&a, what) })
-		}
-	}
-	r.Groups = slices.DeleteFunc(r.Groups, func(g engine.GroupState) bool { return len(g.Rules) == 0 })
-}
 
 // alertList is what `accel-exporter alerts --json` prints.
 type alertList struct {

@@ -125,20 +125,6 @@ func TestFaults(t *testing.T) {
 			}},
 			{"inject return 1", []string{`^accel_device_up\{device="$1",reason=""\} 1$`, `^accel_power_watts\{device="$1`, `^accel_device_info\{.*device="$1",index="1",`}},
 		}},
-		"a GPU that is removed from the bus is lost": {mixed, nil, []step{
-			{"", []string{`^accel_device_seen\{by="pcie",device="$1"\} 1$`, `^accel_device_seen\{by="nvidia",device="$1"\} 1$`}},
-			{"inject bus-loss 1", []string{
-				`^accel_device_seen\{by="pcie",device="$1"\} 0$`, `^accel_device_seen\{by="nvidia",device="$1"\} 0$`, `^accel_device_up\{device="$1",reason="lost"\} 0$`,
-				`^accel_device_health\{device="$1",state="failed"\} 1$`, `^accel_energy_joules_total\{device="$1"\}`, `!^accel_power_watts\{device="$1"\}`,
-				`^accel_device_up\{device="` + n3000 + `",reason=""\} 1$`, `^accel_device_events_total\{device="$1",event="bus_loss"\} [1-9]`,
-			}},
-		}},
-		"errors of a link are counted by the PCI core and from the kernel log": {mixed, nil, []step{
-			{"", []string{`^accel_pcie_aer_reports_total\{device="$0".*\} 0$`}},
-			{"inject aer 0 correctable --name=BadTLP --count=3", []string{
-				`^accel_pcie_aer_errors_total\{device="$0",.*error="bad_tlp",.*\} 3$`, `^accel_device_events_total\{device="$0",event="aer"\} [1-9]`,
-			}},
-		}},
 		"a GPU is partitioned": {scenario, []string{configured(t, "sources:", "  nvidia: {slow_interval: 1s}")}, []step{
 			{"", []string{`!^accel_memory_total_bytes\{.*parent="$0"\}`}},
 			{"inject mig 0 3g.40gb,3g.40gb", []string{

@@ -1,45 +1,28 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
 // rulesInput are the files of the rules as an input.
 func rulesInput(f *alertFlags, e *engine.Engine, log *slog.Logger) *input {
-	known := fingerprint(f.files)
-	pending := known
-	return &input{
-		path: strings.Join(f.files, ", "),
-		// A change is reported once two checks find the same state, so that a
-		// file is not read while it is written.
-		changed: func() (bool, error) {
-			now := fingerprint(f.files)
-			changed := now == pending && now != known
-			if pending = now; changed {
-				known = now
-			}
-			return changed, nil
-		},
-		load: func() (func(), error) {
-			known = fingerprint(f.files)
-			pending = known
-			set, err := f.rules()
-			if err != nil {
-				return nil, err
-			}
-			warnUnknown(set, log)
-			return func() { e.Apply(set) }, nil
-		},
-	}
+	files := strict.NewFile(f.files...)
+	return &input{path: files.Path(), changed: files.Changed, load: func() (func(), error) {
+		files.Know()
+		set, err := f.rules()
+		if err != nil {
+			return nil, err
+		}
+		warnUnknown(set, log)
+		return func() { e.Apply(set) }, nil
+	}}
 }
 
 // foreignFamilies begin the names of families that are not in the metric table.
@@ -66,23 +49,4 @@ func warnUnknown(set *engine.Set, log *slog.Logger) {
 	for _, line := range unknownMetrics(set) {
 		log.Warn("Rule reads a metric that does not exist", "rule", line)
 	}
-}
-
-// fingerprint changes with the files that patterns match, after symbolic
-// links: Kubernetes updates a ConfigMap by replacing a link.
-func fingerprint(patterns []string) string {
-	var all []string
-	for _, p := range patterns {
-		paths, _ := filepath.Glob(p) // engine.Load reports a bad pattern
-		for _, path := range paths {
-			info, err := os.Stat(path)
-			if err != nil {
-				all = append(all, path)
-				continue
-			}
-			all = append(all, fmt.Sprint(path, " ", info.Size(), " ", info.ModTime().UnixNano()))
-		}
-	}
-	slices.Sort(all)
-	return strings.Join(all, "\n")
 }

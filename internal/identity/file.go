@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -91,29 +90,19 @@ func (f *file) check() error {
 	if len(f.Devices) > maxDevices {
 		return fmt.Errorf("found %d devices; accepted are at most %d", len(f.Devices), maxDevices)
 	}
-	ids, places := map[string]bool{}, map[string]bool{}
+	ids := map[string]bool{}
 	for i := range f.Devices {
-		r := &f.Devices[i]
-		whole := func(o record) bool { return o.ID == r.Parent && o.Parent == "" }
-		switch {
+		switch r := &f.Devices[i]; {
 		case !r.valid():
 			return fmt.Errorf("devices[%d] is invalid: %q", i, r.ID)
-		case ids[r.ID], r.Parent == "" && places[r.PCI]:
+		case ids[r.ID]:
 			return fmt.Errorf("devices[%d] is there a second time: %s", i, r.ID)
-		case r.Parent != "" && !slices.ContainsFunc(f.Devices[:i], whole):
-			return fmt.Errorf("devices[%d] has a parent that is no whole device above: %s", i, r.Parent)
+		default:
+			ids[r.ID] = true
 		}
-		ids[r.ID], places[r.PCI] = true, true
 	}
 	return nil
 }
-
-var (
-	idForm    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/+-]{0,127}$`)
-	pciForm   = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
-	pciIDForm = regexp.MustCompile(`^([0-9a-f]{4}(:[0-9a-f]{4}){3})?$`)
-	classForm = regexp.MustCompile(`^(gpu|fpga|switch|cpu)$`)
-)
 
 const (
 	maxText    = 128 // bytes of a label
@@ -122,18 +111,14 @@ const (
 
 // valid reports whether the texts can be labels, and the device can be identified.
 func (r *record) valid() bool {
-	ok := idForm.MatchString(r.ID) && idForm.MatchString(r.Vendor) && classForm.MatchString(r.Class) && pciIDForm.MatchString(r.PCIID) &&
-		len(r.KubeIDs) <= maxKubeIDs && r.Answered.Year() >= 2000 && r.Answered.Year() <= 9000 && printable(r.Model)
-	ok = ok && (r.Parent == "" || idForm.MatchString(r.Parent)) && (r.Parent != "" && r.PCI == "" || pciForm.MatchString(r.PCI))
-	for _, id := range r.KubeIDs {
-		ok = ok && idForm.MatchString(id)
+	if r.ID == "" || r.Vendor == "" || r.Class == "" || (r.Parent == "") == (r.PCI == "") || r.Answered.IsZero() || len(r.KubeIDs) > maxKubeIDs {
+		return false
 	}
-	for name, text := range r.Info {
-		ok = ok && slices.Contains(collector.DeviceInfo.Labels, name) && printable(text)
+	texts := append([]string{r.ID, r.Parent, r.Class, r.Vendor, r.Model, r.PCI, r.PCIID}, r.KubeIDs...)
+	for _, text := range r.Info {
+		texts = append(texts, text)
 	}
-	return ok
-}
-
-func printable(text string) bool {
-	return len(text) <= maxText && !strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) })
+	return !slices.ContainsFunc(texts, func(text string) bool {
+		return len(text) > maxText || strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) })
+	})
 }

@@ -38,25 +38,11 @@ func Builtin() *Set { return builtin() }
 // The error is of type strict.Mistakes when the files can be read and their
 // content is invalid; it names every mistake of all files.
 func Load(patterns ...string) (*Set, error) {
-	paths, err := strict.Glob(patterns)
+	set, err := Check(io.Discard, patterns...)
 	if err != nil {
 		return nil, err
 	}
-	l := newLoader()
-	var unread []error
-	for _, path := range paths {
-		data, err := strict.NewFile(path).Read()
-		if err != nil {
-			unread = append(unread, err)
-			continue
-		}
-		l.read(path, data)
-	}
-	set, err := l.result()
-	if len(unread) > 0 {
-		return nil, errors.Join(append(unread, err)...)
-	}
-	return set, err
+	return set, nil
 }
 
 // Parse is Load for the content of files by their name in errors.
@@ -146,10 +132,13 @@ func Check(w io.Writer, patterns ...string) (*Set, error) {
 			fmt.Fprintf(w, "%s: %s\n", path, file.summary(longest))
 		}
 	}
-	if len(l.mistakes) > 0 {
-		err = errors.Join(err, l.mistakes)
+	switch {
+	case len(l.mistakes) == 0:
+		return &l.set, err
+	case err == nil:
+		return &l.set, l.mistakes
 	}
-	return &l.set, err
+	return &l.set, errors.Join(err, l.mistakes)
 }
 
 // summary describes the rules in one line.

@@ -5,95 +5,97 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 )
 
-// File is a file that may change while the exporter runs. It starts no goroutine:
-// its owner calls Changed every few seconds and then Read. It is not safe for
-// concurrent use.
+// File is a file, or the files of several patterns, that may change while the exporter
+// runs. It starts no goroutine: its owner calls Changed every few seconds and then reads.
+// It is not safe for concurrent use.
 type File struct {
-	path string
-	// known is the last state of the file that was returned to the owner by
-	// NewFile, Read or Changed; seen is the state at the last Changed. Both are
-	// nil if there was nothing to read.
-	known, seen fs.FileInfo
+	patterns []string
+	// known is the state that the owner knows; seen is the state at the last Changed.
+	known, seen string
 }
 
-// NewFile returns the file at path in its current state, without reading it.
-func NewFile(path string) *File {
-	f := &File{path: path}
-	f.known, _ = f.stat()
+// NewFile returns the file at a path, or the files that patterns of path/filepath.Match
+// stand for, in its current state.
+func NewFile(patterns ...string) *File {
+	f := &File{patterns: patterns}
+	f.Know()
 	return f
 }
 
-// Path returns the path given to NewFile.
-func (f *File) Path() string { return f.path }
+// Path returns the patterns given to NewFile.
+func (f *File) Path() string { return strings.Join(f.patterns, ", ") }
 
-// Read returns the content of the file, which must be a regular one of at most
+// Know takes the current state as known: Changed reports later changes only. The owner
+// calls it before it reads files of its own accord.
+func (f *File) Know() {
+	f.known, _ = f.state()
+	f.seen = f.known
+}
+
+// Read returns the content of the file, which must be one regular file of at most
 // MaxSize bytes; of a longer one a little more, which Decode refuses.
 func (f *File) Read() ([]byte, error) {
-	f.known, f.seen = nil, nil
-	file, info, err := f.open()
+	f.Know()
+	// O_NONBLOCK: opening a named pipe must not wait for its writer.
+	file, err := os.OpenFile(f.Path(), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	// What is written after open differs from info, so Changed sees it.
-	data, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
+	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	f.known, f.seen = info, info
-	return data, nil
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read %s: not a regular file", f.Path())
+	}
+	return io.ReadAll(io.LimitReader(file, MaxSize+1))
 }
 
-// Changed reports, once, that the file differs from the file that Read read, or
-// can be read where it could not. It looks at what path resolves to, so it sees
-// the swapped symbolic link by which Kubernetes updates a ConfigMap. A change
-// is reported by the second call in a row that finds the file in the same
-// state: a file that is just being written is left alone. The error says that
-// there is no file to look at; it is no change.
+// Changed reports, once, that the files differ from the known state. It looks at what a
+// path resolves to, so it sees the swapped symbolic link by which Kubernetes updates a
+// ConfigMap. A change is reported by the second call in a row that finds the same state:
+// a file that is just being written is left alone. The error says that there is no file to
+// look at; it is no change.
 func (f *File) Changed() (bool, error) {
-	info, err := f.stat()
-	if err != nil {
-		f.seen = nil
-		return false, err
-	}
-	changed := same(f.seen, info) && !same(f.known, info)
-	f.seen = info
+	now, err := f.state()
+	changed := err == nil && now == f.seen && now != f.known
+	f.seen = now
 	if changed {
-		f.known = info
+		f.known = now
 	}
-	return changed, nil
+	return changed, err
 }
 
-// stat opens the file rather than only looking at it: an unreadable file counts
-// as absent.
-func (f *File) stat() (fs.FileInfo, error) {
-	file, info, err := f.open()
-	if err == nil {
-		file.Close()
+// state is a text that changes with the files.
+func (f *File) state() (string, error) {
+	var all []string
+	for _, p := range f.patterns {
+		paths := []string{p}
+		if _, err := os.Stat(p); err != nil {
+			if paths, _ = filepath.Glob(p); len(paths) == 0 { // Glob reports a bad pattern
+				return "", err
+			}
+		}
+		for _, path := range paths {
+			info, err := os.Stat(path)
+			if err != nil {
+				return "", err
+			}
+			all = append(all, fmt.Sprint(path, info.Size(), info.ModTime().UnixNano(), info.Mode(), inode(info)))
+		}
 	}
-	return info, err
+	return strings.Join(all, "\n"), nil
 }
 
-func (f *File) open() (*os.File, fs.FileInfo, error) {
-	// O_NONBLOCK: opening a named pipe must not wait for its writer.
-	file, err := os.OpenFile(f.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
+func inode(info fs.FileInfo) uint64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return s.Ino
 	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("read %s: not a regular file", f.path)
-	}
-	if err != nil {
-		file.Close()
-		return nil, nil, err
-	}
-	return file, info, nil
-}
-
-func same(a, b fs.FileInfo) bool {
-	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+	return 0
 }

@@ -139,44 +139,5 @@ func TestUnreadable(t *testing.T) {
 		if data, err := f.Read(); data != nil || err == nil {
 			t.Errorf("Read(%s) = %q, %v", path, data, err)
 		}
-		if changed, err := f.Changed(); changed || err == nil {
-			t.Errorf("Changed() of %s = %v, %v", path, changed, err)
-		}
 	}
-}
-
-func TestForbidden(t *testing.T) {
-	if os.Getuid() == 0 {
-		t.Skip("root may read everything")
-	}
-	path, f := loaded(t)
-	if err := os.Chmod(path, 0); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Read(); !errors.Is(err, fs.ErrPermission) {
-		t.Error(err)
-	}
-	if changed, err := f.Changed(); changed || !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("Changed() = %v, %v", changed, err)
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, f, false)
-	expect(t, f, true)
-	read(t, f, "title: a\n")
-}
-
-// TestChangedWithoutLoad checks that Changed reports each change once if the owner
-// does not call Read.
-func TestChangedWithoutLoad(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "f.yml")
-	write(t, path, "title: a\n")
-	f := strict.NewFile(path)
-	expect(t, f, false)
-	expect(t, f, false)
-	write(t, path, "title: abc\n")
-	expect(t, f, false)
-	expect(t, f, true)
-	expect(t, f, false)
 }
