@@ -369,7 +369,7 @@ var (
 		Labels: []string{"of"},
 		Range:  Range{1, 16},
 		Values: []string{"of: slot (device and slot together), device"},
-		From:   []string{"NVML nvmlDeviceGetMaxPcieLinkGeneration, nvmlDeviceGetGpuMaxPcieLinkGeneration", "amdgpu max_link_speed of the GPU and of the port above it"},
+		From:   []string{"NVML nvmlDeviceGetMaxPcieLinkGeneration, nvmlDeviceGetGpuMaxPcieLinkGeneration", "amdgpu max_link_speed of the GPU and of each port up to the root"},
 		Level:  only("of", "slot"),
 	})
 	PCIeWidth = define(Metric{
@@ -380,11 +380,14 @@ var (
 		From:  []string{"NVML nvmlDeviceGetCurrPcieLinkWidth", "amdgpu gpu_metrics pcie_link_width"},
 	})
 	PCIeWidthMax = define(Metric{
-		Name:  "accel_pcie_link_width_max_lanes",
-		Help:  "Lanes possible for the device in this slot.",
-		Kind:  Gauge,
-		Range: Range{1, 32},
-		From:  []string{"NVML nvmlDeviceGetMaxPcieLinkWidth", "amdgpu max_link_width of the GPU and of the port above it"},
+		Name:   "accel_pcie_link_width_max_lanes",
+		Help:   "Most lanes possible, for the device in this slot and for the device alone. Of an NVIDIA GPU whose port is not visible, as in a virtual machine, slot is the most lanes seen since the start.",
+		Kind:   Gauge,
+		Labels: []string{"of"},
+		Range:  Range{1, 32},
+		Values: []string{"of: slot (device and slot together), device"},
+		From:   []string{"NVML nvmlDeviceGetMaxPcieLinkWidth, sysfs max_link_width of the port", "amdgpu max_link_width of the GPU and of each port up to the root"},
+		Level:  only("of", "slot"),
 	})
 	PCIeTransmit = define(Metric{
 		Name: "accel_pcie_transmit_bytes_total",

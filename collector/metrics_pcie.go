@@ -76,7 +76,7 @@ var (
 	})
 	PCIeLinkWidthMax = define(Metric{
 		Name:   "accel_pcie_bus_link_width_max_lanes",
-		Help:   "Lanes that one end of a PCIe link supports. The link supports the smaller number of its two ends and is degraded when it uses fewer.",
+		Help:   "Lanes that one end of a PCIe link supports. The link supports the smaller number of its two ends and is degraded when it uses fewer. Absent where only one end is visible, as in a virtual machine.",
 		Kind:   Gauge,
 		Labels: []string{"pci_address", "link", "end"},
 		Range:  Range{1, 32},

@@ -462,7 +462,8 @@ func highestLevel(text string) (most float64, ok bool) {
 	return most, ok
 }
 
-// linkLimits sets what the GPU, and it and the port above it, support.
+// linkLimits sets what the GPU supports, and what every link up to the root does: a
+// switch on the card has a faster link to the GPU than the slot has to the switch.
 func (l *look) linkLimits() {
 	speed := func(name string) float64 {
 		text, _ := l.every(never, name)
@@ -475,15 +476,23 @@ func (l *look) linkLimits() {
 		v, _ := strconv.ParseFloat(text, 64)
 		return v
 	}
-	if own, port := speed("max_link_speed"), speed("../max_link_speed"); own > 0 {
-		l.Set(collector.PCIeGenerationMax, own, "device")
-		if port > 0 {
-			l.Set(collector.PCIeGenerationMax, min(own, port), "slot")
+	limit := func(read func(string) float64, name string, m *collector.Metric) {
+		own := read(name)
+		if own == 0 {
+			return
+		}
+		l.Set(m, own, "device")
+		slot, up := own, "../"
+		for port := read(up + name); port > 0; port = read(up + name) {
+			slot = min(slot, port)
+			up += "../"
+		}
+		if up != "../" {
+			l.Set(m, slot, "slot")
 		}
 	}
-	if own, port := width("max_link_width"), width("../max_link_width"); own > 0 && port > 0 {
-		l.Set(collector.PCIeWidthMax, min(own, port))
-	}
+	limit(speed, "max_link_speed", collector.PCIeGenerationMax)
+	limit(width, "max_link_width", collector.PCIeWidthMax)
 }
 
 // severities of the lines of a RAS file.

@@ -78,6 +78,24 @@ func TestOpens(t *testing.T) {
 	}
 }
 
+// TestNarrowSlot: the slot is the slowest and narrowest link up to the root, not the
+// switch on the card.
+func TestNarrowSlot(t *testing.T) {
+	tree := simtest.LoadTree(t, "radeon")
+	tree.Set("bus/pci/devices/0000:60:01.1/max_link_speed", "8.0 GT/s PCIe\n")
+	tree.Set("bus/pci/devices/0000:60:01.1/max_link_width", "8\n")
+	d := sample(t, open(t, tree))[0]
+	for _, c := range []struct {
+		m    *collector.Metric
+		of   string
+		want float64
+	}{{collector.PCIeGenerationMax, "slot", 3}, {collector.PCIeGenerationMax, "device", 4}, {collector.PCIeWidthMax, "slot", 8}, {collector.PCIeWidthMax, "device", 16}} {
+		if got, ok := value(d, c.m, c.of); got != c.want || !ok {
+			t.Errorf("%s of the %s is %v, %t; want %v", c.m.Name, c.of, got, ok, c.want)
+		}
+	}
+}
+
 // TestSleep: of a suspended GPU nothing is read that would wake it, and it is not
 // down.
 func TestSleep(t *testing.T) {

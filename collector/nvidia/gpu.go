@@ -37,6 +37,8 @@ type gpu struct {
 	// they are read again.
 	kept    []collector.Reading
 	rejects []collector.Reject
+	// widest is the most lanes that the link has had.
+	widest float64
 	// size is the number of readings in the previous round.
 	size int
 
@@ -252,6 +254,7 @@ func (g *gpu) readSlow(now time.Time) {
 	}
 	g.readModes(&d)
 	g.readNumbers(&d, nil, pcieLink)
+	g.readSlot(&d)
 	g.readECC(&d)
 	g.readRemaps(&d)
 	g.readRetired(&d)

@@ -38,6 +38,7 @@ type identity struct {
 	index        string
 	minor        string
 	numa         string
+	portLanes    float64 // the most of the port above the GPU, 0 where unknown
 	serial       string
 	part         string
 }
@@ -69,7 +70,7 @@ func (g *gpu) readIdentity() bool {
 		d.KubeIDs = append(d.KubeIDs, "nvidia"+id.minor, "gpu-"+id.minor)
 	}
 	d.KubeIDs = append(d.KubeIDs, id.index)
-	id.numa = numaNode(g.lib.sysfs, d.PCI)
+	id.numa, id.portLanes = numaNode(g.lib.sysfs, d.PCI), portLanes(g.lib.sysfs, d.PCI)
 	serial, _ := ask(a, callSerial, h.GetSerial)
 	part, _ := ask(a, callPartNumber, h.GetBoardPartNumber)
 	id.serial, id.part = text(serial), text(part)

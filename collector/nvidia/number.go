@@ -3,6 +3,7 @@
 package nvidia
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -109,7 +110,25 @@ var pcieLink = []number{
 	numberOf("nvmlDeviceGetMaxPcieLinkGeneration", whole(nvml.Device.GetMaxPcieLinkGeneration), collector.PCIeGenerationMax, one, "slot"),
 	numberOf("nvmlDeviceGetGpuMaxPcieLinkGeneration", whole(nvml.Device.GetGpuMaxPcieLinkGeneration), collector.PCIeGenerationMax, one, "device"),
 	numberOf("nvmlDeviceGetCurrPcieLinkWidth", whole(nvml.Device.GetCurrPcieLinkWidth), collector.PCIeWidth, one),
-	numberOf("nvmlDeviceGetMaxPcieLinkWidth", whole(nvml.Device.GetMaxPcieLinkWidth), collector.PCIeWidthMax, one),
+	numberOf("nvmlDeviceGetMaxPcieLinkWidth", whole(nvml.Device.GetMaxPcieLinkWidth), collector.PCIeWidthMax, one, "device"),
+}
+
+// readSlot sets the lanes that the GPU and its slot have together: NVML's maximum is the
+// GPU's and ignores a narrower slot.
+func (g *gpu) readSlot(d *collector.Device) {
+	var now, own float64
+	for _, r := range d.Readings {
+		switch r.Metric {
+		case collector.PCIeWidth:
+			now = r.Value
+		case collector.PCIeWidthMax:
+			own = r.Value
+		}
+	}
+	g.widest = max(g.widest, now)
+	if slot := min(own, cmp.Or(g.identity.portLanes, g.widest)); slot > 0 {
+		d.Set(collector.PCIeWidthMax, slot, "slot")
+	}
 }
 
 // whole converts a function that returns an int, which has no mark for "not

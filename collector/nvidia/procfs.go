@@ -5,6 +5,7 @@ package nvidia
 import (
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -37,6 +38,22 @@ func bound(root string) map[string]bool {
 		}
 	}
 	return list
+}
+
+// portLanes is the most lanes of the port above a PCI device, 0 where no port is
+// visible.
+func portLanes(root, address string) float64 {
+	if root == "" || address == "" {
+		return 0
+	}
+	fs := sysfs.New(root)
+	dir, err := fs.Resolve("bus/pci/devices/" + address)
+	if err != nil {
+		return 0
+	}
+	s, _ := fs.Read(path.Dir(dir) + "/max_link_width")
+	lanes, _ := strconv.ParseUint(s, 10, 8)
+	return float64(lanes)
 }
 
 // numaNode is the NUMA node of a PCI device, empty where the firmware does not

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -199,6 +200,24 @@ func TestOldDriver(t *testing.T) {
 			_, err := value(gpus(r)[0], collector.ThrottleSeconds, "thermal")
 			return err == nil
 		})
+	})
+}
+
+// The slot has the lanes of its port, or, in a virtual machine, the most seen so far.
+func TestNarrowSlot(t *testing.T) {
+	inChild(t, "t4", nil, func(s *sampling) {
+		for i, d := range gpus(s.Round()) { // a guest's GPU, and one below a port of 8 lanes
+			want(s, d, 8, collector.PCIeWidth)
+			want(s, d, 16, collector.PCIeWidthMax, "device")
+			want(s, d, 8, collector.PCIeWidthMax, "slot")
+			s.Inject("link-degraded", strconv.Itoa(i), "--width=4")
+		}
+		r := s.Until("both links are narrow", func(r collector.Round, _ error) bool {
+			return !slices.ContainsFunc(gpus(r), func(d collector.Device) bool { v, _ := value(d, collector.PCIeWidth); return v != 4 })
+		})
+		for _, d := range gpus(r) {
+			want(s, d, 8, collector.PCIeWidthMax, "slot")
+		}
 	})
 }
 

@@ -27,7 +27,9 @@ func (s *Source) newCard(ids []*identity) *card {
 		ID: first.address, PCI: first.address, Witness: true, Class: classOf(ids), Vendor: vendorName(first.vendor),
 	}}
 	for i, address := range first.path {
-		c.ends = append(c.ends, newEnd(s.function(address, true), address, i))
+		e := newEnd(s.function(address, true), address, i)
+		e.alone = i%2 == 0 && i+1 == len(first.path)
+		c.ends = append(c.ends, e)
 	}
 	for i, id := range ids {
 		m := newMember(s.function(id.address, i == 0), id)

@@ -12,6 +12,7 @@ import (
 type end struct {
 	*slot
 	labels []string // pci_address, link, end
+	alone  bool     // the other end of the link is not visible
 	// named are the errors by severity that have once been present: they are
 	// reported from then on.
 	named [severities]map[string]bool
@@ -44,7 +45,9 @@ func (e *end) readings(d *collector.Device) {
 		e.number(d, collector.PCIeLinkSpeed, s.now.speed)
 		e.number(d, collector.PCIeLinkWidth, s.now.lanes)
 		e.number(d, collector.PCIeLinkSpeedMax, s.limit.speed)
-		e.number(d, collector.PCIeLinkWidthMax, s.limit.lanes)
+		if !e.alone { // the maximum of one end is none of the link
+			e.number(d, collector.PCIeLinkWidthMax, s.limit.lanes)
+		}
 	}
 	for sev := range severities {
 		e.errors(d, sev, &s.errors[sev])

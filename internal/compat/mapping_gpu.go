@@ -106,7 +106,7 @@ func memory() map[string]mapping {
 		"DEV_PCIE_RX_THROUGHPUT":   from(times(1./1000, collector.PCIeReceiveRate)),
 		"DEV_PCIE_REPLAY_COUNTER":  one(collector.PCIeReplays),
 		"DEV_PCIE_MAX_LINK_GEN":    one(collector.PCIeGenerationMax, "of", "slot"),
-		"DEV_PCIE_MAX_LINK_WIDTH":  one(collector.PCIeWidthMax),
+		"DEV_PCIE_MAX_LINK_WIDTH":  one(collector.PCIeWidthMax, "of", "device"),
 		"DEV_PCIE_LINK_GEN":        one(collector.PCIeGeneration),
 		"DEV_PCIE_LINK_WIDTH":      one(collector.PCIeWidth),
 		"PROF_PCIE_TX_BYTES_TOTAL": one(collector.PCIeTransmit),

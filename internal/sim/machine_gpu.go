@@ -78,6 +78,7 @@ func (s *State) plugGPU(t *faketree.Tree, gpu int, root string, behindPort bool)
 	above := root
 	if behindPort {
 		port := f
+		port.maxWidth = f.width // at the start the link uses what the slot has
 		port.address = fmt.Sprintf("%s:01.0", strings.TrimPrefix(root[strings.LastIndexByte(root, '/')+1:], "pci"))
 		port.path = root + "/" + port.address
 		port.class, port.vendor, port.device, port.subVendor, port.subDevice, port.revision = 0x060400, 0x8086, 0x352a, 0x8086, 0, 0x11

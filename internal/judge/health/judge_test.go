@@ -212,6 +212,11 @@ var cases = []history{
 		{after: minute, facts: facts(sensors(101)...), want: "healthy none"},
 		{after: 10 * second, facts: facts(sensors(101)...), want: "degraded inspect temperature_shutdown"},
 	}},
+	{"a link with fewer lanes", []step{
+		{facts: facts(set(collector.PCIeWidth, 8), set(collector.PCIeWidthMax, 16, "slot")), want: "healthy none"},
+		{after: 5 * minute, facts: facts(set(collector.PCIeWidth, 8), set(collector.PCIeWidthMax, 16, "slot")), want: "degraded inspect pcie_link_narrow"},
+		{after: second, facts: facts(set(collector.PCIeWidth, 16), set(collector.PCIeWidthMax, 16, "slot")), want: "healthy none"},
+	}},
 	{"a narrow slot is not a fault", []step{
 		{facts: facts(lanes(8, 16, 8)...), want: "healthy none"},
 		{after: hour, facts: facts(lanes(8, 16, 8)...), want: "healthy none"},
