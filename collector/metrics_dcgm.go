@@ -43,15 +43,6 @@ var (
 		Labels: []string{"field", "value"},
 		From:   []string{"DCGM dcgmEntitiesGetLatestValues, fields of type string"},
 	})
-	DCGMFieldsSkipped = define(Metric{
-		Name:   "accel_dcgm_fields_skipped_devices",
-		Help:   "Devices for which a configured DCGM field is not available, by reason; 0 if DCGM does not know the field.",
-		Kind:   Gauge,
-		Scope:  PerNode,
-		Labels: []string{"field", "reason"},
-		Values: []string{"reason: not_supported, unknown_field, and the codes of accel_native_call_errors_total where the watch was refused"},
-		From:   []string{"DCGM dcgmWatchFields, status of the field's value"},
-	})
 	DCGMProfiling = define(Metric{
 		Name:   "accel_dcgm_profiling_up",
 		Help:   "1 if DCGM delivers profiling counters for the device, else 0 with the reason. Absent if profiling is off.",

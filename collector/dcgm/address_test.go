@@ -47,33 +47,3 @@ func TestParseAddress(t *testing.T) {
 		t.Error("an empty address is accepted")
 	}
 }
-
-func FuzzParseAddress(f *testing.F) {
-	for _, s := range []string{"localhost:5555", "unix:///x", "vsock://2:1", "tcp://[::1]:1", "://", "[", "a://b://c"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		a, err := ParseAddress(s)
-		if err != nil {
-			return
-		}
-		if again, err := ParseAddress(a.String()); err != nil || again != a {
-			t.Errorf("%q is %q, which is %q, %v", s, a, again, err)
-		}
-	})
-}
-
-func TestParseVersion(t *testing.T) {
-	for info, want := range map[string]string{
-		"version:4.6.0;arch:x86_64":           "4.6.0",
-		"arch:x86_64; version: 3.3.5 ":        "3.3.5",
-		"":                                    "",
-		"version":                             "",
-		"version:\x01;arch:x":                 "",
-		"version:" + string(make([]byte, 99)): "",
-	} {
-		if got := parseVersion(info); got != want {
-			t.Errorf("%q: %q, want %q", info, got, want)
-		}
-	}
-}

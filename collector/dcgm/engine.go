@@ -33,11 +33,7 @@ type engine struct {
 	taken    map[place]bool // values of this round
 	profiler profiler
 	health   health
-	// asked are the configured fields, unknown the configured fields that no
-	// device has.
-	asked   map[uint16]*asked
-	unknown []skip
-	skipped map[skip]int // devices
+	asked    map[uint16]*asked // the configured fields
 }
 
 // connect connects to a host engine, or starts the embedded one.
@@ -48,7 +44,7 @@ func connect(o *Options, emit func(collector.Event)) (*engine, error) {
 	}
 	log.SetOutput(io.Discard) // go-dcgm's messages about itself
 	e := &engine{options: o, lib: lib, emit: emit, taken: map[place]bool{}}
-	e.asked, e.unknown = ask(o.Fields)
+	e.asked = ask(o.Fields, &e.calls)
 	if err := e.open(); err != nil {
 		return nil, err
 	}

@@ -2,21 +2,10 @@ package dcgm
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 )
-
-// Reasons for which a field is skipped, beside the codes of DCGM.
-const (
-	skipUnknown = "unknown_field"
-	skipBinary  = "binary"
-	skipEntity  = "entity" // a kind that is not read: vGPUs, ConnectX cards
-)
-
-// skip is a field that cannot be read, and why.
-type skip struct{ field, reason string }
 
 // asked is a configured field.
 type asked struct {
@@ -26,33 +15,28 @@ type asked struct {
 	labels map[string][]string
 }
 
-// ask looks up fields. Fields that cannot be read are returned as skipped.
-func ask(ids []uint16) (fields map[uint16]*asked, skipped []skip) {
-	fields = map[uint16]*asked{}
+// fieldFamilies are the families of the kinds of fields; a structure has none.
+var fieldFamilies = map[dcgmfield.Kind]*collector.Metric{
+	dcgmfield.Counter: collector.DCGMFieldTotal, dcgmfield.Gauge: collector.DCGMField, dcgmfield.Info: collector.DCGMFieldInfo,
+}
+
+// ask looks up fields. Fields that cannot be read are counted in calls: unknown ones,
+// structures, and fields of vGPUs and ConnectX cards.
+func ask(ids []uint16, calls *tally) map[uint16]*asked {
+	fields := map[uint16]*asked{}
 	for _, id := range ids {
 		f, known := dcgmfield.ByID(id)
+		family := fieldFamilies[f.Kind]
 		switch {
 		case !known:
-			skipped = append(skipped, skip{"DCGM_FI_" + strconv.Itoa(int(id)), skipUnknown})
-		case len(groupsOf(f.Entity)) == 0:
-			skipped = append(skipped, skip{f.Name, skipEntity})
+			calls.count(callOf(id), unknownField)
+		case family == nil || len(groupsOf(f.Entity)) == 0:
+			calls.count(callOf(id), fieldUnsupported)
 		default:
-			a := &asked{Field: f, labels: map[string][]string{}}
-			switch f.Kind {
-			case dcgmfield.Counter:
-				a.metric = collector.DCGMFieldTotal
-			case dcgmfield.Gauge:
-				a.metric = collector.DCGMField
-			case dcgmfield.Info:
-				a.metric = collector.DCGMFieldInfo
-			default:
-				skipped = append(skipped, skip{f.Name, skipBinary})
-				continue
-			}
-			fields[id] = a
+			fields[id] = &asked{Field: f, metric: family, labels: map[string][]string{}}
 		}
 	}
-	return fields, skipped
+	return fields
 }
 
 // groupsOf returns the kinds of entities that a field is read of. A field of a

@@ -45,7 +45,7 @@ func (e *engine) follow(now time.Time) code {
 func (e *engine) build(now time.Time) code {
 	e.dropWatches()
 	old := e.devices
-	e.devices, e.skipped = map[entity]*device{}, map[skip]int{}
+	e.devices = map[entity]*device{}
 	for _, list := range [][]entity{e.there.gpus, e.there.switches, e.there.cpus} {
 		for _, x := range list {
 			e.devices[x] = newDevice(x)
@@ -226,9 +226,6 @@ func (e *engine) wants(g group) bool { return len(of(e.asked, g)) > 0 }
 
 // watchRows watches the rows of each kind of entity, and the configured fields.
 func (e *engine) watchRows() code {
-	for _, s := range e.unknown {
-		e.skipped[s] = 0
-	}
 	var whole, part []uint16
 	if e.options.Alone {
 		whole, part = fieldsOf(wholeRows, fieldXid), fieldsOf(memoryRows, fieldXid)
@@ -253,9 +250,7 @@ func (e *engine) watchRows() code {
 		list  []entity
 		group group
 	}{{e.there.gpus, gpus}, {e.there.instances, instances}, {e.there.switches, switches}, {e.there.links, links}, {e.there.cpus, cpus}, {e.there.cores, cores}} {
-		refused := func(f uint16, c code) {
-			e.skipped[skip{e.asked[f].Name, c.String()}] += len(kind.list)
-		}
+		refused := func(f uint16, c code) { e.calls.count(callOf(f), c) }
 		if c := e.armMost(kind.list, of(e.asked, kind.group), refused); c != ok {
 			return c
 		}

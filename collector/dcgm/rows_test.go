@@ -42,55 +42,21 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// Beside NVML, DCGM counts nothing of a GPU that NVML counts: a counter that
-// changed its origin would jump.
-func TestNoCounterBesideNVML(t *testing.T) {
-	for _, r := range profilingRows {
-		if r.metric.Kind == collector.Counter {
-			t.Errorf("field %d feeds %s", r.field, r.metric.Name)
-		}
-	}
-}
-
-func TestRowsRoundUp(t *testing.T) {
-	r := rowOf(profilingRows, 1001)
-	for v, want := range map[float64]float64{0.5: 0.5, 1: 1, 1.005: 1, 1.5: 1.5} {
-		if got := r.of(v); got != want {
-			t.Errorf("%v is %v, want %v", v, got, want)
-		}
-	}
-	if got := rowOf(aloneRows, 156).of(2500); got != 2.5 {
-		t.Errorf("2500 mJ are %v J", got)
-	}
-}
-
-// Configured fields are divided by kind; unavailable ones are listed with the
+// Configured fields are divided by kind; unreadable ones are counted with the
 // reason.
 func TestAsk(t *testing.T) {
-	fields, skipped := ask([]uint16{150, 156, 54, 60, 65000, 2})
+	var unread tally
+	fields := ask([]uint16{150, 156, 54, 60, 65000, 2}, &unread)
 	for id, want := range map[uint16]*collector.Metric{150: collector.DCGMField, 156: collector.DCGMFieldTotal, 54: collector.DCGMFieldInfo, 2: collector.DCGMFieldInfo} {
 		if f := fields[id]; f == nil || f.metric != want {
 			t.Errorf("field %d: %+v", id, f)
 		}
 	}
-	want := []skip{{"DCGM_FI_SYSTEM_PCI_TOPOLOGY", skipBinary}, {"DCGM_FI_65000", skipUnknown}}
-	if !slices.Equal(skipped, want) {
-		t.Errorf("skipped %+v, want %+v", skipped, want)
+	want := tally{{Call: "DCGM_FI_SYSTEM_PCI_TOPOLOGY", Code: "field_unsupported_by_api", Count: 1}, {Call: "DCGM_FI_65000", Code: "unknown_field", Count: 1}}
+	if !slices.Equal(unread, want) {
+		t.Errorf("counted %+v, want %+v", unread, want)
 	}
 	if got := of(fields, instances); !slices.Equal(got, []uint16{54}) {
 		t.Errorf("of MIG instances %v are read: the GPU's would be copied to each", got)
-	}
-}
-
-func TestOptions(t *testing.T) {
-	address, _ := ParseAddress("localhost")
-	for name, o := range map[string]Options{
-		"both":    {Embedded: true, Address: address},
-		"neither": {},
-		"many":    {Embedded: true, Fields: make([]uint16, MaxFields+1)},
-	} {
-		if err := o.check(); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
 	}
 }

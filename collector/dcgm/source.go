@@ -3,7 +3,6 @@
 package dcgm
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,12 +133,6 @@ func (e *engine) round(now time.Time) collector.Round {
 			}
 			round.Devices = append(round.Devices, d.now)
 		}
-	}
-	skipped := slices.SortedFunc(maps.Keys(e.skipped), func(a, b skip) int {
-		return cmp.Or(cmp.Compare(a.field, b.field), cmp.Compare(a.reason, b.reason))
-	})
-	for _, s := range skipped {
-		round.Node = append(round.Node, collector.Reading{Metric: collector.DCGMFieldsSkipped, Labels: []string{s.field, s.reason}, Value: float64(e.skipped[s])})
 	}
 	return round
 }

@@ -35,8 +35,8 @@ func (e *engine) take(r *record, now time.Time) {
 		why := f.take(d, r)
 		if why == isValue {
 			delete(d.missing, p)
-		} else if e.miss(d, r, f.metric, why) {
-			e.skipped[skip{f.Name, why.code.String()}]++
+		} else {
+			e.miss(d, r, f.metric, why)
 		}
 	}
 	e.takeRow(d, r, now)
@@ -157,23 +157,22 @@ func (e *engine) takeXid(d *device, r *record) {
 	}
 }
 
-// miss records that a requested value is absent, and reports whether it always
-// will be. An absence is counted once, until the value arrives.
-func (e *engine) miss(d *device, r *record, m *collector.Metric, why verdict) bool {
+// miss records that a requested value is absent. An absence is counted once, until
+// the value arrives.
+func (e *engine) miss(d *device, r *record, m *collector.Metric, why verdict) {
 	if why.code == gpuLost && d.entity.group == gpus {
 		d.now.Down = collector.ReasonLost
 	}
 	p := place{r.entity(), r.field}
-	if d.missing[p] == why {
-		return false
+	switch {
+	case d.missing[p] == why:
+		return
+	case why.reject != "":
+		d.now.Reject(m, why.reject)
+	default:
+		e.calls.count(callOf(r.field), why.code)
 	}
 	d.missing[p] = why
-	if why.reject != "" {
-		d.now.Reject(m, why.reject)
-		return false
-	}
-	e.calls.count(callOf(r.field), why.code)
-	return why.code.lacking()
 }
 
 // callOf is the value of the label call of a field.

@@ -63,17 +63,6 @@ func TestClients(t *testing.T) {
 	})
 }
 
-// Where the driver gives no process list, the list is nil, not empty.
-func TestClientsUnknown(t *testing.T) {
-	inChild(t, "h100-8", [][]string{{"error", "nvmlDeviceGetComputeRunningProcesses_v3", "NOT_SUPPORTED", "0"}}, func(s *sampling) {
-		r := s.Round()
-		absent(s, gpus(r)[0], collector.Processes, "compute")
-		if list := gpus(r)[0].Clients; list != nil {
-			s.Errorf("%+v", list)
-		}
-	})
-}
-
 // busyGPU runs process 1 all the time. Timestamps of the driver are times of day.
 type busyGPU struct {
 	nvml.Device

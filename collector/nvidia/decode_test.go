@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -107,14 +106,6 @@ func TestHealthMask(t *testing.T) {
 	}
 }
 
-func TestText(t *testing.T) {
-	for in, want := range map[string]string{" 1.2 ": "1.2", "N/A": "", "[N/A]": "", "a\xffb": "ab", "": ""} {
-		if got := text(in); got != want {
-			t.Errorf("%q = %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestAddresses(t *testing.T) {
 	for want, p := range map[string]nvml.PciInfo{
 		"0000:1b:00.0":  {Bus: 0x1b},
@@ -167,32 +158,6 @@ func TestKernelVersion(t *testing.T) {
 	} {
 		if got := parseKernelVersion([]byte(line)); got != want {
 			t.Errorf("%q = %q, want %q", line, got, want)
-		}
-	}
-}
-
-func TestGPMPercent(t *testing.T) {
-	m := gpmOf(0, collector.OccupancyRatio, percent)
-	for v, want := range map[float64]float64{50: 0.5, 100.4: 1, 101: 1, 102: 1.02} {
-		if got := m.of(v); got != want {
-			t.Errorf("%v %% = %v, want %v", v, got, want)
-		}
-	}
-}
-
-// What is read seldom is read in the first round, and not again soon after it.
-func TestDue(t *testing.T) {
-	for index := range 17 {
-		g := gpu{index: index}
-		var next time.Time
-		var reads []int
-		for second := range 3 * 3600 {
-			if g.due(&next, time.Hour, time.Unix(int64(second), 0)) {
-				reads = append(reads, second)
-			}
-		}
-		if len(reads) < 3 || reads[0] != 0 || reads[1] < 1440 || reads[2]-reads[1] < 3240 {
-			t.Errorf("GPU %d is read at %v", index, reads)
 		}
 	}
 }

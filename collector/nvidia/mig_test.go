@@ -189,28 +189,3 @@ func TestMIGEnumerationFails(t *testing.T) {
 		})
 	})
 }
-
-// TestMIGOrder: the readings of a GPU that stays as it is come in the same
-// order, however often it is read.
-func TestMIGOrder(t *testing.T) {
-	inChild(t, "h100-8", [][]string{{"mig", "0", "3g.40gb,2g.20gb,1g.10gb"}}, func(s *sampling) {
-		s.open(Options{SlowInterval: time.Millisecond})
-		counts := func() (profiles []string) {
-			for _, r := range gpus(s.Round())[0].Readings {
-				if r.Metric == collector.MIGInstances {
-					profiles = append(profiles, r.Labels[0])
-				}
-			}
-			return profiles
-		}
-		first := counts()
-		if len(first) != 3 {
-			s.Fatalf("profiles %v", first)
-		}
-		for range 20 {
-			if now := counts(); !slices.Equal(now, first) {
-				s.Fatalf("%v, then %v", first, now)
-			}
-		}
-	})
-}

@@ -135,31 +135,6 @@ func notRepeated(s *sampling, r collector.Round, codes ...string) {
 	}
 }
 
-// A GPU keeps its name where the driver refuses it later.
-func TestIdentityOutlivesRefusal(t *testing.T) {
-	inChild(t, "h100-8", nil, func(s *sampling) {
-		s.Round()
-		g := s.source.gpus[0].gpu
-		s.Inject("error", "nvmlDeviceGetName", "UNKNOWN", "0")
-		refused := false
-		for end := time.Now().Add(time.Minute); !refused; refused = g.waits(asked{call: callName}) {
-			if time.Now().After(end) {
-				s.Fatal("never refused")
-			}
-			g.take()
-			g.now = time.Now()
-			if !g.renewIdentity() || g.identity.device.Model == "" {
-				s.Fatalf("the GPU is named %q", g.identity.device.Model)
-			}
-		}
-		g.identity.device.Model = "as before"
-		if !g.renewIdentity() || g.identity.device.Model != "as before" {
-			s.Errorf("the GPU is named %q", g.identity.device.Model)
-		}
-		g.take()
-	})
-}
-
 // docs/privileges.md explains each refused call, with the words of the log.
 func TestRefusalsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/privileges.md")
@@ -239,26 +214,6 @@ func TestNoFieldValues(t *testing.T) {
 					s.Error(err)
 				}
 				want(s, d, 89-now, collector.TemperatureMargin, "slowdown")
-			})
-		})
-	}
-}
-
-// accel_device_info and accel_driver_info in surroundings of other kinds: the
-// NUMA node is the PCI device's on x86 and on Grace, and the version of CUDA does
-// not need libcuda.
-func TestSurroundings(t *testing.T) {
-	for _, scenario := range []string{"h100-8", "grace"} {
-		t.Run(scenario, func(t *testing.T) {
-			inChild(t, scenario, [][]string{{"quirk", "no-libcuda"}}, func(s *sampling) {
-				r := s.Round()
-				i := slices.Index(collector.DeviceInfo.Labels, "numa_node")
-				if numa := gpus(r)[0].Readings[0].Labels[i]; numa != "0" {
-					s.Errorf("NUMA node %q", numa)
-				}
-				if labels := r.Node[0].Labels; labels[len(labels)-1] != "13.0" {
-					s.Errorf("driver: %v", labels)
-				}
 			})
 		})
 	}

@@ -43,44 +43,6 @@ func absent(s *sampling, d collector.Device, m *collector.Metric, labels ...stri
 	}
 }
 
-func TestHealthy(t *testing.T) {
-	inChild(t, "h100-8", nil, func(s *sampling) {
-		r := s.Round()
-		if len(gpus(r)) != 8 {
-			s.Fatalf("%d devices, want 8", len(gpus(r)))
-		}
-		for _, d := range gpus(r) {
-			if d.Down != "" || d.Sampled.IsZero() || d.Parent != "" || len(d.Rejects) != 0 {
-				s.Errorf("%s: down %q, sampled %v, parent %q, rejects %v", d.ID, d.Down, d.Sampled, d.Parent, d.Rejects)
-			}
-		}
-		d := gpus(r)[0]
-		want(s, d, 1, collector.DeviceInfo)
-		want(s, d, 1, collector.RecoveryAction, "none")
-		want(s, d, 0, collector.RecoveryAction, "reset")
-		want(s, d, 16, collector.PCIeWidth)
-		want(s, d, 700, collector.PowerLimit, "enforced")
-		want(s, d, 1.98e9, collector.ClockMax, "sm")
-		want(s, d, 1, collector.NVLinkUp, "17")
-		absent(s, d, collector.NVLinkUp, "18")
-		absent(s, d, collector.NVLinkErrors, "0", "symbol")
-		absent(s, d, collector.ECCErrors, "corrected", "all")
-		absent(s, d, collector.OccupancyRatio)
-		for _, id := range []string{d.ID, "nvidia0", "gpu-0", "0"} {
-			if !slices.Contains(d.KubeIDs, id) {
-				s.Errorf("KubeIDs %v lack %s", d.KubeIDs, id)
-			}
-		}
-		if len(r.Node) != 1 || r.Node[0].Metric != collector.DriverInfo {
-			s.Errorf("node readings: %+v", r.Node)
-		}
-		s.Until("the means between two samples", func(r collector.Round, _ error) bool {
-			v, err := value(gpus(r)[7], collector.OccupancyRatio)
-			return err == nil && v >= 0 && v <= 1
-		})
-	})
-}
-
 // An unsupported call is counted once per device and not repeated.
 func TestNotSupportedIsRemembered(t *testing.T) {
 	inChild(t, "t4", nil, func(s *sampling) {
@@ -132,15 +94,6 @@ func TestLostAndBack(t *testing.T) {
 	})
 }
 
-func TestResetRequired(t *testing.T) {
-	inChild(t, "h100-8", [][]string{{"reset-required", "2"}}, func(s *sampling) {
-		r, err := s.Sample(simtest.Patience)
-		if err == nil || len(gpus(r)) != 8 || gpus(r)[2].Down != collector.ReasonResetRequired {
-			s.Fatalf("%d devices, error %v", len(gpus(r)), err)
-		}
-	})
-}
-
 // A hanging call of one GPU does not affect the others and is not repeated.
 func TestHang(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
@@ -181,28 +134,6 @@ func TestInitHangs(t *testing.T) {
 	})
 }
 
-// A library without the newer functions costs readings, not the process.
-func TestOldDriver(t *testing.T) {
-	inChild(t, "old-driver", nil, func(s *sampling) {
-		r := s.Round()
-		d := gpus(r)[0]
-		for _, name := range []string{"nvmlDeviceGetMarginTemperature", "nvmlGpmQueryDeviceSupport"} {
-			if !slices.Contains(r.Calls, collector.CallError{Call: name, Code: "function_not_found", Count: 1}) {
-				s.Errorf("%s is not counted: %v", name, r.Calls)
-			}
-		}
-		if _, err := value(d, collector.ThrottleActive, "hw_slowdown"); err != nil {
-			s.Errorf("no throttle reasons by the older name: %v", err)
-		}
-		absent(s, d, collector.RecoveryAction, "none")
-		absent(s, d, collector.ActivityRatio, "sm")
-		s.Until("the older thermal counter", func(r collector.Round, _ error) bool {
-			_, err := value(gpus(r)[0], collector.ThrottleSeconds, "thermal")
-			return err == nil
-		})
-	})
-}
-
 // The slot has the lanes of its port, or, in a virtual machine, the most seen so far.
 func TestNarrowSlot(t *testing.T) {
 	inChild(t, "t4", nil, func(s *sampling) {
@@ -217,70 +148,6 @@ func TestNarrowSlot(t *testing.T) {
 		})
 		for _, d := range gpus(r) {
 			want(s, d, 8, collector.PCIeWidthMax, "slot")
-		}
-	})
-}
-
-// Nothing that is no measurement becomes a reading.
-func TestGarbage(t *testing.T) {
-	inChild(t, "garbage", nil, func(s *sampling) {
-		r, _ := s.Sample(simtest.Patience)
-		for round := range 3 {
-			if len(gpus(r)) != 4 {
-				s.Fatalf("%d devices", len(gpus(r)))
-			}
-			for _, d := range r.Devices {
-				for _, x := range d.Readings {
-					if !x.Metric.Range.Contains(x.Value) {
-						s.Errorf("%s%v %v", x.Metric.Name, x.Labels, x.Value)
-					}
-				}
-			}
-			for i := range 3 {
-				if round == 0 && len(r.Devices[i].Rejects) == 0 {
-					s.Errorf("nothing of GPU %d was rejected", i)
-				}
-			}
-			for i, down := range []string{"", "", "", collector.ReasonError} {
-				if d := gpus(r)[i]; d.Down != down {
-					s.Errorf("GPU %d is down %q, want %q", i, d.Down, down)
-				}
-			}
-			d := gpus(r)[0]
-			absent(s, d, collector.TemperatureCelsius, "gpu")
-			absent(s, d, collector.MemoryUsed)
-			absent(s, d, collector.EnergyJoules)
-			absent(s, d, collector.RecoveryAction)
-			absent(s, d, collector.PCIeWidth)
-			absent(s, d, collector.FabricState)
-			r, _ = s.Sample(simtest.Patience)
-		}
-	})
-}
-
-func TestMismatch(t *testing.T) {
-	inChild(t, "driver-mismatch", nil, func(s *sampling) {
-		for range 2 {
-			if _, err := s.Sample(time.Second); !errors.Is(err, collector.ErrMismatch) || !strings.Contains(err.Error(), "library") {
-				s.Errorf("error: %v", err)
-			}
-		}
-	})
-}
-
-func TestNoDriver(t *testing.T) {
-	inChild(t, "no-driver", nil, func(s *sampling) {
-		r, err := s.Sample(time.Second)
-		if !errors.Is(err, collector.ErrDriver) || len(r.Calls) == 0 {
-			s.Errorf("error: %v, calls %v", err, r.Calls)
-		}
-	})
-}
-
-func TestNoGPU(t *testing.T) {
-	inChild(t, "no-gpu", nil, func(s *sampling) {
-		if r := s.Round(); len(gpus(r)) != 0 || len(r.Node) == 0 {
-			s.Errorf("%+v", r)
 		}
 	})
 }

@@ -1,9 +1,6 @@
 package dcgm
 
 import (
-	"errors"
-	"fmt"
-	"time"
 
 	"github.com/NVIDIA/go-dcgm/pkg/dcgm"
 )
@@ -42,34 +39,4 @@ func blanks(c *client) {
 		v := c.read(fields, gpu(0))
 		return !blank(v[point{dcgm.FE_GPU, 0, 150}]) && v[point{dcgm.FE_GPU, 0, 203}].Int64() <= 100
 	})
-}
-
-// driverHang: while the driver hangs on one GPU the engine's loop does, so that
-// values age; reading them does not hang.
-func driverHang(c *client) {
-	c.watch([]dcgm.Short{150}, gpu(0), gpu(3))
-	stamp := func() int64 { return c.read([]dcgm.Short{150}, gpu(0))[point{dcgm.FE_GPU, 0, 150}].TS }
-	first := stamp()
-	c.until("a second sample", func() bool { return stamp() > first })
-	c.inject("hang 3")
-	var last int64
-	c.until("values age", func() bool {
-		last = stamp()
-		time.Sleep(300 * time.Millisecond) // six times what a sample takes
-		return stamp() == last
-	})
-	c.clear()
-	c.until("values go on", func() bool { return stamp() > last })
-}
-
-// callOnce is for tests that end its process.
-func callOnce() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
-	if n, err := dcgm.GetAllDeviceCount(); err != nil || n != 8 {
-		return errors.Join(fmt.Errorf("%d GPUs", n), err)
-	}
-	return c.close()
 }
