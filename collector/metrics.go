@@ -89,7 +89,7 @@ var (
 		Scope:  PerNode,
 		Labels: []string{"source", "reason"},
 		Range:  boolean,
-		Values: []string{"reason: empty when up, else absent, released, starting, crashed, garbage, timeout, version_mismatch, driver, driver_reloaded, host_engine (the DCGM host engine is absent or does not answer), error"},
+		Values: []string{"reason: empty when up, else absent, released, starting, crashed, garbage, timeout, version_mismatch, driver (not loaded or not answering), library (the driver is loaded, its library cannot be opened), driver_reloaded, host_engine (the DCGM host engine is absent or does not answer), error"},
 		From:   []string{"exporter"},
 	})
 	SourceReleasedMetric = define(Metric{

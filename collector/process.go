@@ -233,7 +233,7 @@ func (p *Process) retry(err error) {
 		wait = retryAbsent
 	case errors.Is(err, ErrRestart):
 		wait = retryReload
-	case errors.Is(err, ErrMismatch), errors.Is(err, ErrDriver), errors.Is(err, ErrEngine):
+	case errors.Is(err, ErrMismatch), errors.Is(err, ErrDriver), errors.Is(err, ErrLibrary), errors.Is(err, ErrEngine):
 		wait = retryDriver
 	default:
 		p.backoff = min(max(2*p.backoff, backoffMin), backoffMax)

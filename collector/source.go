@@ -62,6 +62,8 @@ var (
 	ErrRestart = errors.New("native library must be reloaded")
 	// ErrDriver: the driver is installed but not loaded or not answering.
 	ErrDriver = errors.New("driver does not answer")
+	// ErrLibrary: the driver is loaded, and its library cannot be opened.
+	ErrLibrary = errors.New("driver without its library")
 	// ErrEngine: the service between the Source and the driver is absent or
 	// refuses.
 	ErrEngine = errors.New("host engine does not answer")
@@ -76,6 +78,7 @@ const (
 	SourceTimeout  = "timeout"
 	SourceMismatch = "version_mismatch"
 	SourceDriver   = "driver"
+	SourceLibrary  = "library"
 	SourceReloaded = "driver_reloaded"
 	SourceEngine   = "host_engine"
 	SourceStarting = "starting"
@@ -95,6 +98,7 @@ func reason(err error) string {
 		{ErrMismatch, SourceMismatch},
 		{ErrRestart, SourceReloaded},
 		{ErrDriver, SourceDriver},
+		{ErrLibrary, SourceLibrary},
 		{ErrEngine, SourceEngine},
 		{context.DeadlineExceeded, SourceTimeout},
 		{ErrBackoff, SourceCrashed},

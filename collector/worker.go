@@ -80,7 +80,7 @@ func answer(requests <-chan request, src Source, w *frameWriter) error {
 // final reports whether only a new process can resolve err: a loaded library
 // stays mapped after its file is replaced.
 func final(err error) bool {
-	return errors.Is(err, ErrAbsent) || errors.Is(err, ErrRestart) || errors.Is(err, ErrMismatch) || errors.Is(err, ErrDriver) || errors.Is(err, ErrEngine)
+	return errors.Is(err, ErrAbsent) || errors.Is(err, ErrRestart) || errors.Is(err, ErrMismatch) || errors.Is(err, ErrDriver) || errors.Is(err, ErrLibrary) || errors.Is(err, ErrEngine)
 }
 
 // worker is one running worker of a Process.

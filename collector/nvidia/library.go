@@ -25,6 +25,9 @@ var folders = []string{
 	"/usr/lib/aarch64-linux-gnu",
 	"/usr/lib64",
 	"/usr/local/nvidia/lib64",
+	"/usr/local/nvidia",      // the library's folder as driverRoot of the chart
+	"/usr/local/glibc/lib",   // Talos
+	"/run/opengl-driver/lib", // NixOS
 	"/home/kubernetes/bin/nvidia/lib64",
 	"/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
 	"/run/nvidia/driver/usr/lib/aarch64-linux-gnu",
@@ -73,11 +76,11 @@ func load(name, procfs string) (*library, error) {
 			return bind(path, handle), nil
 		}
 		if name != "" || present(path, err) {
-			return nil, fmt.Errorf("%w: open %s: %w", collector.ErrDriver, path, err)
+			return nil, fmt.Errorf("%w: open %s: %w", collector.ErrLibrary, path, err)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(procfs, kernelVersionFile)); err == nil {
-		return nil, fmt.Errorf("%w: the kernel module is loaded, but no NVML library at %s", collector.ErrDriver, strings.Join(candidates, ", "))
+		return nil, fmt.Errorf("%w: the kernel module is loaded, but no NVML library at %s", collector.ErrLibrary, strings.Join(candidates, ", "))
 	}
 	return nil, fmt.Errorf("%w: no NVML library at %s", collector.ErrAbsent, strings.Join(candidates, ", "))
 }

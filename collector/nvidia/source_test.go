@@ -155,7 +155,7 @@ func TestNarrowSlot(t *testing.T) {
 func TestNoLibrary(t *testing.T) {
 	src := New(Options{Library: "/nowhere/" + soname}, nil)
 	_, err := src.Sample(t.Context())
-	if !errors.Is(err, collector.ErrDriver) || errors.Is(err, collector.ErrAbsent) || !strings.Contains(err.Error(), "/nowhere/") {
+	if !errors.Is(err, collector.ErrLibrary) || errors.Is(err, collector.ErrAbsent) || !strings.Contains(err.Error(), "/nowhere/") {
 		t.Errorf("error: %v", err)
 	}
 	broken := t.TempDir() + "/" + soname
@@ -163,7 +163,7 @@ func TestNoLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := New(Options{Library: broken}, nil)
-	if _, err := bad.Sample(t.Context()); !errors.Is(err, collector.ErrDriver) {
+	if _, err := bad.Sample(t.Context()); !errors.Is(err, collector.ErrLibrary) {
 		t.Errorf("a file that is no library: %v", err)
 	}
 	if err := errors.Join(src.Close(), bad.Close()); err != nil {

@@ -51,6 +51,10 @@ var troubles = map[[2]string]Trouble{
 		"The driver is installed, and it is not loaded or does not answer.",
 		"Load it (modprobe nvidia). journalctl -k | grep -E 'NVRM|nvidia' shows why it does not load or answer. In a container, check that it gets the device files.", "runbooks/AccelSourceBlind.md",
 	},
+	{"", collector.SourceLibrary}: {
+		"The driver is loaded, and its library cannot be opened.",
+		"Install the library of the loaded driver's version, or, in a container, mount its folder (nvidia.access of the chart), and name another place in --nvml.library.", "runbooks/AccelSourceBlind.md",
+	},
 	{"", collector.SourceReloaded}: {"The driver was loaded again. The exporter loads its library again.", "", ""},
 	{"", collector.SourceEngine}: {
 		"The host engine of DCGM does not answer.",

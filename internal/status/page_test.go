@@ -456,7 +456,7 @@ func TestAnswers(t *testing.T) {
 func TestWords(t *testing.T) {
 	for _, reason := range []string{
 		collector.SourceAbsent, collector.SourceReleased, collector.SourceCrashed, collector.SourceGarbage, collector.SourceTimeout, collector.SourceMismatch,
-		collector.SourceDriver, collector.SourceReloaded, collector.SourceEngine, collector.SourceStarting, collector.SourceError,
+		collector.SourceDriver, collector.SourceLibrary, collector.SourceReloaded, collector.SourceEngine, collector.SourceStarting, collector.SourceError,
 	} {
 		if _, ok := troubles[[2]string{"", reason}]; !ok {
 			t.Errorf("source: %s is not explained", reason)
