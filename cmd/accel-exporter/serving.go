@@ -226,7 +226,7 @@ func (p *serving) handler() http.Handler {
 	if p.flags.statusPage {
 		p.page.Register(mux)
 	} else {
-		mux.Handle("GET /{$}", p.landingPage())
+		mux.HandleFunc("GET /{$}", p.landing)
 	}
 	return sameOrigin(mux)
 }
@@ -312,27 +312,9 @@ func (p *serving) ready(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "accel-exporter is ready.")
 }
 
-func (p *serving) landingPage() http.Handler {
-	page, err := web.NewLandingPage(web.LandingConfig{
-		Name:        "accel-exporter",
-		Description: "Health and use of this node's accelerators for Prometheus",
-		Version:     version.Info(),
-		Profiling:   "false",
-		Links: []web.LandingLinks{
-			{Address: p.flags.telemetryPath, Text: "Metrics", Description: "what Prometheus scrapes"},
-			{Address: "/debug/state", Text: "State", Description: "the current snapshot as JSON: every device, source and recent event"},
-			{Address: "/debug/rules", Text: "Rules", Description: "the rules evaluated on this node and their alerts as JSON; accel-exporter alerts prints the alerts"},
-			{Address: "/debug/status", Text: "Status", Description: "devices, pods and what needs attention as JSON; accel-exporter who prints it"},
-			{Address: "/debug/series", Text: "Series", Description: "the number of series of each metric family as JSON; accel-exporter series prints them"},
-			{Address: "/-/healthy", Text: "Health", Description: "the process is alive"},
-			{Address: "/-/ready", Text: "Readiness", Description: "every source has been read once"},
-		},
-	})
-	if err != nil {
-		// The template and its input are part of this build.
-		panic(err)
-	}
-	return page
+// landing is / without the status page.
+func (p *serving) landing(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprintf(w, "accel-exporter %s\n\nMetrics: %s\nJSON: /debug/state, /debug/status, /debug/rules, /debug/series\nProbes: /-/healthy, /-/ready\n", version.Info(), p.flags.telemetryPath)
 }
 
 // postReload reads the configuration file again.

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -31,8 +30,7 @@ type Engine struct {
 	ring    *ring
 	feed    *feed
 	groups  []*group
-	// orphans are series of removed groups; they end with the next evaluation.
-	orphans []*series
+	applied bool // since the last evaluation
 	last    time.Time
 	passes  uint64
 	logged  map[string]bool // failures that have been logged
@@ -48,9 +46,6 @@ type group struct {
 	last     time.Time
 	took     time.Duration
 	rules    []*rule
-	// orphans are series of removed rules; they end when the group is
-	// evaluated.
-	orphans []*series
 }
 
 // rule is a Rule with its state.
@@ -132,17 +127,11 @@ func (e *Engine) Apply(s *Set) {
 		}
 		key := [2]string{spec.File, spec.Name}
 		if old := before[key]; old != nil {
-			delete(before, key)
 			g.copyState(old)
 		}
 		e.groups = append(e.groups, g)
 	}
-	for _, old := range before {
-		e.orphans = append(e.orphans, old.orphans...)
-		for _, r := range old.rules {
-			e.orphans = slices.AppendSeq(e.orphans, maps.Keys(r.wrote))
-		}
-	}
+	e.applied = true
 	e.ring.apply(ns)
 	e.stats.rules(e.groups)
 }
@@ -185,7 +174,7 @@ func (g *group) copyState(old *group) {
 	if g.interval == old.interval {
 		g.next = old.next
 	}
-	g.last, g.took, g.orphans = old.last, old.took, old.orphans
+	g.last, g.took = old.last, old.took
 	rest := map[string][]*rule{}
 	for _, r := range old.rules {
 		rest[r.key()] = append(rest[r.key()], r)
@@ -194,11 +183,6 @@ func (g *group) copyState(old *group) {
 		if same := rest[r.key()]; len(same) > 0 {
 			r.active, r.wrote = same[0].active, same[0].wrote
 			rest[r.key()] = same[1:]
-		}
-	}
-	for _, list := range rest {
-		for _, r := range list {
-			g.orphans = slices.AppendSeq(g.orphans, maps.Keys(r.wrote))
 		}
 	}
 }

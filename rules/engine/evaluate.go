@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"time"
 
@@ -68,6 +69,10 @@ func (e *Engine) pass(ctx context.Context, now time.Time, m mode) {
 
 // evaluate evaluates groups at the latest tick, which is at now.
 func (e *Engine) evaluate(ctx context.Context, now time.Time, m mode) {
+	if e.applied {
+		e.endOrphans()
+		e.applied = false
+	}
 	for _, g := range e.groups {
 		if m != every && now.Before(g.next) && !(m == triggered && g.interval <= e.o.Interval) {
 			continue
@@ -88,18 +93,25 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, m mode) {
 				e.evaluateRule(ctx, g, r, now)
 			}
 		}
-		e.end(&g.orphans)
 		g.last, g.took = now, time.Since(started)
 	}
-	e.end(&e.orphans)
 }
 
-// end marks series as gone.
-func (e *Engine) end(orphans *[]*series) {
-	for _, s := range *orphans {
-		e.ring.end(s)
+// endOrphans ends the series of rules that are gone.
+func (e *Engine) endOrphans() {
+	wrote := map[*series]struct{}{}
+	for _, g := range e.groups {
+		for _, r := range g.rules {
+			maps.Copy(wrote, r.wrote)
+		}
 	}
-	*orphans = nil
+	for _, list := range e.ring.byName {
+		for _, s := range list {
+			if _, kept := wrote[s]; s.recorded && !kept {
+				e.ring.end(s)
+			}
+		}
+	}
 }
 
 // evaluateRule evaluates one rule. A failure of any kind costs the rule this

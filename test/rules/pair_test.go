@@ -171,7 +171,7 @@ func theirAlerts(r *upstream.AlertingRule) []string {
 	var all []string
 	r.ForEachActiveAlert(func(a *upstream.Alert) {
 		all = append(all, alertText(a.Labels.Map(), a.Annotations.Map(), a.State.String(), a.Value,
-			a.ActiveAt, a.FiredAt, a.ResolvedAt, a.KeepFiringSince, a.LastSentAt, a.ValidUntil))
+			a.ActiveAt, a.FiredAt, a.ResolvedAt, a.KeepFiringSince, a.LastSentAt, validUntil(a)))
 	})
 	return all
 }

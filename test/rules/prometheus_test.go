@@ -133,6 +133,16 @@ func endsAt(a *upstream.Alert) time.Time {
 	if !a.ResolvedAt.IsZero() {
 		return a.ResolvedAt
 	}
+	return validUntil(a)
+}
+
+// validUntil is the end of a notification that is not resolved. Ours is valid for at
+// least 15 minutes if it is about a device.
+func validUntil(a *upstream.Alert) time.Time {
+	end := a.LastSentAt.Add(15 * time.Minute)
+	if a.Labels.Has("device") && !a.LastSentAt.IsZero() && a.ValidUntil.Before(end) {
+		return end
+	}
 	return a.ValidUntil
 }
 
