@@ -110,22 +110,6 @@ func TestDCGMFails(t *testing.T) {
 	n.t = t
 }
 
-// TestDCGMFieldsFile checks that a changed counters file is applied, and that an
-// invalid one is rejected.
-func TestDCGMFieldsFile(t *testing.T) {
-	t.Parallel()
-	file := tempFile(t, "counters.csv", "DCGM_FI_DEV_GPU_TEMP, gauge, x\n")
-	n := startDCGM(t, scenario, nil, "--dcgm.embedded", "--dcgm.fields="+file)
-	const temperature, power = `^accel_dcgm_field_value\{.*GPU_TEMP_CELSIUS`, `^accel_dcgm_field_value\{.*BOARD_POWER_WATTS`
-	n.until(temperature, "!"+power)
-	writeFile(t, file, "DCGM_FI_DEV_GPU_TEMP, gauge, x\nDCGM_FI_DEV_POWER_USAGE, gauge, x\n")
-	n.until(temperature, power)
-	writeFile(t, file, "DCGM_FI_DEV_GPU_TEMPP, gauge, x\n")
-	n.until(`^accel_config_last_reload_successful 0$`, temperature, power)
-	writeFile(t, file, "DCGM_FI_DEV_POWER_USAGE, gauge, x\n")
-	n.until(`^accel_config_last_reload_successful 1$`, "!"+temperature, power)
-}
-
 // TestDCGMFlags: flags and configuration are arguments that the worker accepts.
 func TestDCGMFlags(t *testing.T) {
 	f, err := parseFlags([]string{"--no-collector.nvidia", "--dcgm.address=/run/nv-hostengine", "--config.file=" + fieldsConfig(t)}, io.Discard, io.Discard)

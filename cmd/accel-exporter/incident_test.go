@@ -233,22 +233,6 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestReleaseShowsAtOnce checks that the release of a source with a long
-// sampling interval is on the page without waiting for the next sample.
-func TestReleaseShowsAtOnce(t *testing.T) {
-	t.Parallel()
-	file := tempFile(t, "accel.yaml", "collect:\n  interval: 10m\n")
-	n := start(t, scenario, nil, "--web.enable-release", "--web.enable-lifecycle", "--config.file="+file)
-	n.until(`^accel_device_up\{.*\} 1`)
-	n.request("/-/release?source=nvidia")
-	n.until(`^accel_source_released\{source="nvidia"\} 1$`, `!^accel_power_watts`)
-	writeFile(t, file, "collect:\n  interval: 200ms\nsources:\n  nvidia:\n    slow_interval: 2s\n")
-	n.request("/-/reload")
-	n.until(`^accel_source_released\{source="nvidia"\} 1$`, `!^accel_power_watts`)
-	n.request("/-/attach?source=nvidia")
-	n.until(`^accel_source_rounds_total\{outcome="ok",source="nvidia"\} ([5-9]|\d\d)`)
-}
-
 // TestNoOrphan kills the exporter with SIGKILL and checks that its worker ends.
 func TestNoOrphan(t *testing.T) {
 	t.Parallel()

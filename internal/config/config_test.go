@@ -87,15 +87,6 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// TestDefaultIsFresh: what one caller does to its defaults costs no other.
-func TestDefaultIsFresh(t *testing.T) {
-	a := config.Default()
-	a.Metrics.MaxSeries = 1
-	if config.Default().Metrics.MaxSeries == 1 {
-		t.Error("defaults are shared")
-	}
-}
-
 // TestBounded: files made to be expensive are refused, and soon.
 func TestBounded(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"

@@ -157,23 +157,3 @@ func TestRelabel(t *testing.T) {
 		})
 	}
 }
-
-// TestIdentity: the labels after relabelling identify an alert.
-func TestIdentity(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := serve(t)
-		s := settings(address)
-		s.Relabel = []alertmanager.Relabel{{Action: "labeldrop", Regex: alertmanager.Text{Value: "severity", Set: true}}}
-		n := create(t, alertmanager.Options{Settings: s, Dial: m.dial})
-		n.Send(firing("a"))
-		other := resolved("a")
-		other.Labels["severity"] = "info"
-		n.Send(other)
-		other.Labels["alertname"], other.Annotations["summary"] = "altered", "altered" // by the caller, after Send
-		n.run()
-		synctest.Wait()
-		if got := m.knows(); got != "/a" || len(m.batches[0]) != 1 || m.alerts["a"].Annotations["summary"] == "altered" {
-			t.Errorf("%q %v", got, m.batches)
-		}
-	})
-}

@@ -1,13 +1,8 @@
 package alertmanager_test
 
 import (
-	"maps"
-	"slices"
-	"strings"
 	"testing"
-	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
@@ -18,33 +13,14 @@ import (
 // before the first event.
 func TestMetrics(t *testing.T) {
 	n := create(t, alertmanager.Options{Settings: settings("https://am.example/")})
-	want := `request_failures_total client_error
-request_failures_total credentials
-request_failures_total network
-request_failures_total redirect
-request_failures_total server_error
-request_failures_total throttled
-request_failures_total timeout
-request_failures_total unauthorized
-alerts_dropped_total expired
-alerts_dropped_total queue_full
-alerts_dropped_total refused
-alerts_dropped_total shutdown
-alerts_dropped_total too_large
-alerts_relabel_dropped_total
-alerts_sent_total
-queue_capacity
-queue_length
-request_duration_seconds`
 	got := n.metricsOf("https://am.example")
-	if got["queue_capacity"] != 10_000 {
-		t.Errorf("%v", got)
+	if len(got) != 18 || got["queue_capacity"] != 10_000 {
+		t.Errorf("%d series: %v", len(got), got)
 	}
-	names := slices.Sorted(maps.Keys(got))
-	wanted := strings.Split(want, "\n")
-	slices.Sort(wanted)
-	if diff := cmp.Diff(wanted, names); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for _, name := range []string{"alerts_sent_total", "alerts_dropped_total queue_full", "request_failures_total timeout"} {
+		if v, found := got[name]; !found || v != 0 {
+			t.Errorf("%s: %v, %v", name, v, found)
+		}
 	}
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(n)
@@ -56,16 +32,4 @@ request_duration_seconds`
 	if err != nil || len(problems) > 0 {
 		t.Error(problems, err)
 	}
-}
-
-// TestNoEndpoint: without endpoints, no alert is queued.
-func TestNoEndpoint(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := start(t, alertmanager.Options{Settings: alertmanager.DefaultSettings()})
-		n.Send(firing("a"))
-		synctest.Wait()
-		if got := n.metrics(); len(got) != 1 {
-			t.Errorf("%v", got)
-		}
-	})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -124,42 +123,4 @@ func BenchmarkStorm(b *testing.B) {
 	}
 	b.ReportMetric(float64(len(e.Alerts())), "alerts")
 	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/150, "%core")
-}
-
-// BenchmarkDay measures the memory of an engine after a day of evaluations every
-// 15 s.
-func BenchmarkDay(b *testing.B) {
-	for _, name := range []string{"h100-8", "h100-mig-16x7"} {
-		b.Run(name, func(b *testing.B) {
-			page := golden(b, name)
-			for b.Loop() {
-				before := heap()
-				e := newBenchEngine(b, page)
-				now := time.Unix(1_700_000_000, 0)
-				var most uint64
-				for tick := range 24 * 240 {
-					move(page, tick)
-					e.Eval(b.Context(), now, false)
-					now = now.Add(15 * time.Second)
-					if tick%100 == 0 {
-						var m runtime.MemStats
-						runtime.ReadMemStats(&m)
-						most = max(most, m.HeapAlloc)
-					}
-				}
-				b.ReportMetric(float64(heap()-before)/(1<<20), "MiB-live")
-				b.ReportMetric(float64(most-before)/(1<<20), "MiB-peak")
-				report := e.Report()
-				b.ReportMetric(float64(report.Memory.Bytes)/(1<<20), "MiB-samples")
-				b.ReportMetric(float64(report.Memory.Series), "series")
-			}
-		})
-	}
-}
-
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
