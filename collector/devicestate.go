@@ -24,11 +24,7 @@ func (ds *deviceState) render(sourceUp bool, now time.Time) Device {
 	d.Sampled = OnClock(d.Sampled, now)
 	d.Down = ds.down
 	up := sourceUp && ds.down == "" && d.Class != ""
-	more := 136 // of faults, witnesses and judges
-	if d.Parent != "" {
-		more = 12
-	}
-	readings := make([]Reading, 0, len(d.Readings)+len(ds.totals)+more)
+	readings := make([]Reading, 0, len(d.Readings)+len(ds.totals)+2)
 	for _, r := range d.Readings {
 		if up || r.Metric.Kind.Stays() {
 			readings = append(readings, r)
@@ -40,31 +36,13 @@ func (ds *deviceState) render(sourceUp bool, now time.Time) Device {
 		return d
 	}
 	if sourceUp && d.Class != "" {
-		readings = append(readings, Reading{DeviceUp, reasonLabel(ds.down), boolValue(up)})
+		readings = append(readings, Reading{DeviceUp, []string{ds.down}, boolValue(up)})
 	}
 	if !d.Sampled.IsZero() {
 		readings = append(readings, Reading{DeviceSampleTime, nil, seconds(d.Sampled)})
 	}
 	d.Readings = readings
 	return d
-}
-
-// reasonLabels are the label slices of accel_device_up, shared by Snapshots.
-var reasonLabels = map[string][]string{
-	"":                  {""},
-	ReasonLost:          {ReasonLost},
-	ReasonResetRequired: {ReasonResetRequired},
-	ReasonStuck:         {ReasonStuck},
-	ReasonMissing:       {ReasonMissing},
-	ReasonError:         {ReasonError},
-	ReasonUnavailable:   {ReasonUnavailable},
-}
-
-func reasonLabel(r string) []string {
-	if l, ok := reasonLabels[r]; ok {
-		return l
-	}
-	return []string{r}
 }
 
 // samePlace reports whether d was where o is: at its PCI address or, where o

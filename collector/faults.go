@@ -102,27 +102,25 @@ func (f faults) count(e *Event, known bool, now time.Time) (counted, again bool)
 	h := f.of(e.Device)
 	code := strconv.FormatUint(e.Code, 10)
 	switch e.Kind {
-	case EventXid:
-		if !h.xids.has(code) && len(h.xids.list) >= maxXids {
+	case EventXid, EventSXid:
+		numbers := &h.xids
+		if e.Kind == EventSXid {
+			numbers = &h.sxids
+		}
+		if !numbers.has(code) && len(numbers.list) >= maxXids {
 			return false, false
 		}
-		h.reports.add(1, code, e.Source)
-		if h.last.at([]string{code, e.Partition}).Value = seconds(e.Time); h.pair(e, now) {
-			return true, true
+		if e.Kind == EventXid {
+			h.reports.add(1, code, e.Source)
+			h.last.at([]string{code, e.Partition}).Value = seconds(e.Time)
 		}
-		h.xids.add(1, code)
-	case EventSXid:
-		if !h.sxids.has(code) && len(h.sxids.list) >= maxXids {
-			return false, false
+		if again = h.pair(e, now); !again {
+			numbers.add(1, code)
 		}
-		if h.pair(e, now) {
-			return true, true
-		}
-		h.sxids.add(1, code)
 	default:
 		h.events.add(1, string(e.Kind))
 	}
-	return true, false
+	return true, again
 }
 
 // pair reports whether another witness has reported e before, and records e if

@@ -262,16 +262,6 @@ var (
 		From:   []string{"NVML fields 163, 161, 162, else nvmlDeviceGetNvLinkErrorCounter; fields 206 to 215, 219, 221", "DCGM fields 782 to 788 of a switch"},
 		Level:  onAttention,
 	})
-	// No rule or board reads it; it is queried to compare boards of one pool.
-	NVLinkInfo = define(Metric{
-		Name:   "accel_gpu_nvlink_info",
-		Help:   "Version of the NVLinks of a GPU; value 1.",
-		Kind:   Info,
-		Labels: []string{"version"},
-		Values: []string{"version: 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0, 6.0; other for an unknown version"},
-		From:   []string{"NVML field 166"},
-		Level:  onAttention,
-	})
 	C2CErrors = define(Metric{
 		Name:   "accel_gpu_c2c_errors_total",
 		Help:   "Errors of all C2C links of a GPU. The types overlap: read one, do not add them up.",

@@ -189,7 +189,7 @@ func (p *profiler) read(e *engine, now time.Time) code {
 	p.judge(now, e.options.WatchInterval)
 	for x, why := range p.reason {
 		if d := e.devices[x]; d != nil && (why != "" || p.fresh(x, now, e.options.WatchInterval)) {
-			d.now.SetBool(collector.DCGMProfiling, why == "", profilingLabels[why]...)
+			d.now.SetBool(collector.DCGMProfiling, why == "", why)
 		}
 	}
 	return ok
@@ -248,9 +248,4 @@ func (p *profiler) judge(now time.Time, interval time.Duration) {
 	if now.Sub(p.began) > rearmMost {
 		p.backoff = 0
 	}
-}
-
-var profilingLabels = map[string][]string{
-	"": {""}, profilingHeld: {profilingHeld}, profilingUnable: {profilingUnable}, profilingPermission: {profilingPermission},
-	profilingPaused: {profilingPaused}, profilingRefused: {profilingRefused},
 }

@@ -43,13 +43,7 @@ var linkFields = []field{
 	plain(nvml.FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS, collector.NVLinkErrors, one, "recovery"),
 	plain(nvml.FI_DEV_NVLINK_COUNT_EFFECTIVE_ERRORS, collector.NVLinkErrors, one, "effective"),
 	plain(nvml.FI_DEV_NVLINK_COUNT_SYMBOL_ERRORS, collector.NVLinkErrors, one, "symbol"),
-	{id: nvml.FI_DEV_NVLINK_GET_VERSION, metric: collector.NVLinkInfo, use: func(g *gpu, _ *collector.Device, v float64) {
-		g.links.version = int(v)
-	}},
 }
-
-// linkVersions are the names of NVML_NVLINK_VERSION_* from 1.
-var linkVersions = [...][]string{{"1.0"}, {"2.0"}, {"2.2"}, {"3.0"}, {"3.1"}, {"4.0"}, {"5.0"}, {"6.0"}}
 
 // olderFields replace a link's field that the GPU does not have.
 var olderFields = map[uint32]field{
@@ -76,8 +70,6 @@ type links struct {
 	// fabric: the GPU has an NVLink fabric. switched: a link of it leads to a
 	// switch; traced: that is known. direct: a link is down, and neither is true.
 	fabric, switched, traced, direct bool
-	// version is that of one link, or 0.
-	version int
 }
 
 func (l *links) prepare() {
@@ -108,7 +100,6 @@ func (l *links) read(g *gpu, d *collector.Device) {
 		}
 	}
 	var missing []field
-	l.version = 0
 	l.fields.read(g, d, func(f field) {
 		if older, ok := olderFields[f.id]; ok {
 			missing = append(missing, older.ofLink(int(f.scope)))
@@ -116,11 +107,6 @@ func (l *links) read(g *gpu, d *collector.Device) {
 	})
 	l.older.add(missing...)
 	l.older.read(g, d, nil)
-	if l.version > len(linkVersions) {
-		d.Set(collector.NVLinkInfo, 1, labelOther...)
-	} else if l.version > 0 {
-		d.Set(collector.NVLinkInfo, 1, linkVersions[l.version-1]...)
-	}
 	if !l.fields.has(nvml.FI_DEV_NVLINK_ERROR_DL_CRC) && !l.fields.has(nvml.FI_DEV_NVLINK_COUNT_RCV_ERRORS) {
 		l.readCounters(g, d)
 	}

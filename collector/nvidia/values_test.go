@@ -103,8 +103,6 @@ func TestValues(t *testing.T) {
 			{"nvlink", "9", "errors", "0", "--counter=field.292", "--count=263"}, // 1e-7
 		}, []check{
 			has(0, 4, collector.NVLinkErrors, "3", "recovery"),
-			has(1, 1, collector.NVLinkInfo, "5.0"),
-			has(2, 1, collector.NVLinkInfo, "other"),
 		}},
 		"links to the CPU": {"gb200-4", [][]string{{"field", "171", "5", "1"}, {"field", "234", "1", "1"}, {"field", "231", "error:UNKNOWN", "1"}}, []check{
 			has(0, 10, collector.C2CErrors, "replay"),

@@ -9,9 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
 // Limits of a job directory.
@@ -22,8 +19,7 @@ const (
 	maxJobID    = 256      // bytes
 )
 
-// Reasons for rejecting an entry of a job directory: the values of the label
-// reason of accel_compat_hpc_job_rejected.
+// Reasons for rejecting an entry of a job directory.
 const (
 	rejectFolder   = "folder"     // the directory cannot be read
 	rejectName     = "name"       // the file name is not INDEX or INDEX.INSTANCE
@@ -31,8 +27,6 @@ const (
 	rejectID       = "id"         // the job id is too long or has invalid characters
 	rejectOverflow = "overflow"   // more files, bytes or jobs than the limits
 )
-
-var jobRejects = []string{rejectFolder, rejectName, rejectFile, rejectID, rejectOverflow}
 
 // Jobs are the jobs that a scheduler such as Slurm runs on the node's GPUs. The
 // zero value has no jobs.
@@ -177,31 +171,4 @@ func (p *page) addJobs(s *set, u *unit) {
 		key += "." + u.gi
 	}
 	s.add("hpc_job", strings.Join(jobs.of[key], ","))
-}
-
-var jobRejected = &collector.Metric{
-	Name:   "accel_compat_hpc_job_rejected",
-	Help:   "Entries of the job directory that the last read rejected, by reason. Only with --hpc-job-mapping-dir.",
-	Kind:   collector.Gauge,
-	Scope:  collector.PerNode,
-	Labels: []string{"reason"},
-	Range:  collector.Range{Min: 0, Max: 1 << 32},
-	From:   []string{"exporter"},
-	Values: []string{"reason: folder (the directory cannot be read), name (the file name is neither the index of a GPU nor index.instance), unreadable (the file cannot be read), id (a job id is longer than 256 bytes, or has a comma or a control character), overflow (over 1024 files, 16 KiB per file or 16 jobs per GPU)"},
-}
-
-// appendJobs adds the number of rejected entries of the job directory.
-func (p *page) appendJobs(out []exposition.Derived) []exposition.Derived {
-	jobs := p.view.options.Jobs
-	if jobs == nil {
-		return out
-	}
-	for _, reason := range jobRejects {
-		n := float64(jobs.rejected[reason])
-		out = append(out, exposition.Derived{
-			Metric: jobRejected, Labels: []exposition.Label{{Name: "reason", Value: reason}},
-			Value: func([]float64) (float64, bool) { return n, true },
-		})
-	}
-	return out
 }

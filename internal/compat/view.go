@@ -105,7 +105,7 @@ func (v *View) Series(s *collector.Snapshot) []exposition.Derived {
 		}
 		shown[i] = len(out) > before
 	}
-	return p.appendJobs(p.appendSkipped(out, shown))
+	return p.appendSkipped(out, shown)
 }
 
 var fieldSkipped = &collector.Metric{
@@ -121,7 +121,7 @@ var fieldSkipped = &collector.Metric{
 
 // Metrics returns the accel_ families that a View adds, for the documentation.
 // No Snapshot has them.
-func Metrics() []*collector.Metric { return []*collector.Metric{fieldSkipped, jobRejected} }
+func Metrics() []*collector.Metric { return []*collector.Metric{fieldSkipped} }
 
 // appendSkipped adds a series for each row without a series. Without a device,
 // rows that a device could have are not reported.

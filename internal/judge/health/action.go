@@ -42,18 +42,17 @@ type Action uint8
 const (
 	unsetAction Action = iota
 	NoAction
-	Inspect         // run the vendor's diagnostic, check the board, its power, cooling and cables
-	UpdateSoftware  // driver, firmware or guest are incompatible
-	RestartApp      // restart the programs on the device
-	DrainP2P        // stop the traffic between GPUs, then check what the driver recommends
-	RecoverIMEX     // recover the IMEX domain
-	Reprogram       // load the design of the FPGA again
-	DrainAndReset   // let running work finish, then reset the device
-	Reset           // reset the device now
-	RestartVM       // restart the virtual machine
-	Reboot          // restart the node, with a power cycle if possible
-	Replace         // replace the board
-	numberOfActions = iota
+	Inspect        // run the vendor's diagnostic, check the board, its power, cooling and cables
+	UpdateSoftware // driver, firmware or guest are incompatible
+	RestartApp     // restart the programs on the device
+	DrainP2P       // stop the traffic between GPUs, then check what the driver recommends
+	RecoverIMEX    // recover the IMEX domain
+	Reprogram      // load the design of the FPGA again
+	DrainAndReset  // let running work finish, then reset the device
+	Reset          // reset the device now
+	RestartVM      // restart the virtual machine
+	Reboot         // restart the node, with a power cycle if possible
+	Replace        // replace the board
 )
 
 var actions = []string{
