@@ -11,8 +11,8 @@
 //   - A missing allocation is released at once if the same connection has
 //     returned a complete list before: the kubelet has not restarted since.
 //   - Otherwise it is kept, and marked as kept, until another pod is listed
-//     with the device, the list is complete again, the device is gone, or it
-//     has not been listed for an hour.
+//     with the device, the list is complete again, or it has not been listed
+//     for an hour.
 //   - If two pods are listed with one unshared device, the later one has it.
 //     If both were there from the start, both are reported and marked as
 //     contested.

@@ -45,8 +45,6 @@ func (s *script) do(b byte) {
 	case 6:
 		s.now = s.now.Add(time.Duration(arg) * 20 * time.Second)
 		s.ledger.expireAt(s.now)
-	case 7:
-		s.ledger.gone(fuzzedIDs[arg&7], arg&8 != 0)
 	}
 }
 

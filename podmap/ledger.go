@@ -186,16 +186,6 @@ func (l *ledger) expireAt(now time.Time) {
 	}
 }
 
-// gone releases the allocations of a device that does not exist any more,
-// except allocations in the latest answer of a kubelet that answers.
-func (l *ledger) gone(id string, answers bool) {
-	for key, a := range l.allocations {
-		if key.device == id && !(answers && a.listed.Equal(l.last)) {
-			delete(l.allocations, key)
-		}
-	}
-}
-
 // list returns the current and the superseded allocations, in order.
 func (l *ledger) list() (current, superseded []Allocation) {
 	order := make([]*allocation, 0, len(l.allocations))

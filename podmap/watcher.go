@@ -102,18 +102,6 @@ func (w *Watcher) Latest() *Map { return w.latest.Load() }
 // once. It is for one receiver.
 func (w *Watcher) Changed() <-chan struct{} { return w.changed }
 
-// Gone reports that the devices with these kubelet ids do not exist any more:
-// destroyed partitions, not devices that fell off their bus, whose last
-// allocation is still of interest. Their kept allocations are released.
-func (w *Watcher) Gone(ids ...string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, id := range ids {
-		w.ledger.gone(id, w.status.Reachable)
-	}
-	w.publish(w.latest.Load().Allocatable, w.latest.Load().AllocatableTime)
-}
-
 // Status returns the state of the Watcher.
 func (w *Watcher) Status() Status {
 	w.mu.Lock()

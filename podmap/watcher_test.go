@@ -148,8 +148,6 @@ func TestKeptIsContradicted(t *testing.T) {
 		r.start(node...)
 		r.restart(proxy, other)
 		r.want("when another has the device", "unconfirmed", gpu+" "+gpuA+": ml/other main", serveLine+" kept")
-		r.w.Gone(gpuA, gpuB)
-		r.want("when the devices are gone", "unconfirmed", gpu+" "+gpuA+": ml/other main")
 	})
 }
 

@@ -121,7 +121,7 @@ func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Log
 			options.AdminAccess = p.api.AdminAccess
 		}
 		p.kubelet = podmap.New(options)
-		o.Map, o.Status, o.Refresh, o.Gone = p.kubelet.Latest, p.kubelet.Status, p.kubelet.Refresh, p.kubelet.Gone
+		o.Map, o.Status, o.Refresh = p.kubelet.Latest, p.kubelet.Status, p.kubelet.Refresh
 	}
 	p.judge = allocation.New(o, set)
 	return p, nil

@@ -342,18 +342,6 @@ func TestDevicesAppear(t *testing.T) {
 	r.want(collector.AllocationInfo, "B b 1")
 }
 
-// TestPartitionGone: a destroyed partition is reported as gone, so that its kept
-// allocation is released. A missing whole device is not.
-func TestPartitionGone(t *testing.T) {
-	r := newRig(t)
-	r.list(alloc("a", gpu, gpuA), alloc("b", gpu, mig1))
-	r.after(time.Second, device(gpuA, 0), device(gpuB, 1), slice(mig1, gpuB, 1, 1, "3g.40gb"))
-	r.after(time.Second, device(gpuB, 1))
-	if diff := cmp.Diff([]string{mig1}, r.gone); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // TestAllocated: the allocated time starts with the first list. It continues while the
 // kubelet does not answer, and ends when the list is no longer valid.
 func TestAllocated(t *testing.T) {

@@ -142,14 +142,3 @@ func (st *device) begin(p *podmap.Allocation, previous time.Time) *allocation {
 func comparePods(a, b podmap.Pod) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
-
-// destroyed reports a destroyed partition to the Watcher. A missing whole
-// device may be back, and its last allocation is of interest.
-func (st *device) destroyed(gone func(ids ...string)) {
-	if st.parent == "" || gone == nil {
-		return
-	}
-	for _, a := range st.allocations {
-		gone(a.ids...)
-	}
-}

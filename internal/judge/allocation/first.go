@@ -15,9 +15,6 @@ type firstActivity struct {
 	published collector.Distribution // the copy of all that Snapshots share
 }
 
-// maxResources limits the number of resources.
-const maxResources = 256
-
 // firsts are the histograms of all resources, in order of their names.
 type firsts []*firstActivity
 
@@ -36,14 +33,7 @@ func (x *firsts) observe(a *allocation, now time.Time) {
 // of returns the histogram of a resource. It exists from the first
 // allocation on, so that its first observation is an increase.
 func (x *firsts) of(resource string) *firstActivity {
-	search := func(name string) (int, bool) {
-		return slices.BinarySearchFunc(*x, name, func(f *firstActivity, name string) int { return strings.Compare(f.resource, name) })
-	}
-	at, ok := search(resource)
-	if !ok && len(*x) >= maxResources {
-		resource = "other"
-		at, ok = search(resource)
-	}
+	at, ok := slices.BinarySearchFunc(*x, resource, func(f *firstActivity, name string) int { return strings.Compare(f.resource, name) })
 	if !ok {
 		f := &firstActivity{resource: resource, all: collector.NewDistribution(collector.AllocationFirstActivity, "", resource)}
 		f.published = f.all.Clone()

@@ -187,7 +187,8 @@ func (j *join) enter(p *podmap.Allocation, f found, counted map[idKey]bool) {
 	}
 	st := f.device
 	if st == nil {
-		if f.how != podmap.HowIgnored {
+		// A kept allocation without a device has ended with its partition.
+		if f.how != podmap.HowIgnored && !p.Kept {
 			j.unresolved = append(j.unresolved, Unresolved{Resource: p.Resource, ID: p.DeviceID, How: f.how, Namespace: p.Pod.Namespace, Pod: p.Pod.Name})
 			// A network card is named by its PCI address, also under nvidia.com.
 			if isAccelerator(p.Resource) && p.Ref.Form != podmap.FormPCI {

@@ -56,7 +56,7 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 	n.previous, n.now = n.now, s.Time
 	n.round++
 	n.released = slices.ContainsFunc(s.Sources, func(x collector.Status) bool { return x.Released })
-	refresh := j.join.follow(n.updateDevices(s, j.options.Gone))
+	refresh := j.join.follow(n.updateDevices(s))
 	for i := range s.News {
 		refresh = n.event(&s.News[i]) || refresh
 	}

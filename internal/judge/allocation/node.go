@@ -23,8 +23,8 @@ type node struct {
 }
 
 // updateDevices takes the devices of a Snapshot and reports whether devices or
-// their names have changed. It calls gone with the ids of destroyed partitions.
-func (n *node) updateDevices(s *collector.Snapshot, gone func(ids ...string)) (changed bool) {
+// their names have changed.
+func (n *node) updateDevices(s *collector.Snapshot) (changed bool) {
 	n.order = n.order[:0]
 	for i := range s.Devices {
 		d := &s.Devices[i]
@@ -54,7 +54,6 @@ func (n *node) updateDevices(s *collector.Snapshot, gone func(ids ...string)) (c
 	}
 	for id, st := range n.devices {
 		if st.round != n.round {
-			st.destroyed(gone)
 			delete(n.devices, id)
 		}
 	}

@@ -15,9 +15,6 @@ type Options struct {
 	// Refresh requests a new list from the kubelet, because devices have
 	// changed.
 	Refresh func()
-	// Gone reports that the devices with these kubelet ids do not exist any
-	// more.
-	Gone func(ids ...string)
 	// Claimed returns what a DRA driver publishes of a device, if its
 	// ResourceSlice is known.
 	Claimed func(driver, pool, device string) podmap.SliceDevice

@@ -24,10 +24,10 @@ type resource struct {
 	devices     int
 }
 
-// resource returns the resource of that name, nil where there are too many resources.
+// resource returns the resource of that name.
 func (s *summary) resource(name string) *resource {
 	r := s.byName[name]
-	if r == nil && len(s.resources) < maxResources {
+	if r == nil {
 		r = &resource{name: name, labels: []string{text(name)}}
 		s.byName[name] = r
 		s.resources = append(s.resources, r)
@@ -64,10 +64,9 @@ func (j *join) offer(counted map[idKey]bool) {
 				listed[a.Resource] = map[*device]bool{}
 			}
 			listed[a.Resource][f.device] = true
-			if r := j.summary.resource(a.Resource); r != nil {
-				r.plugin = true
-				r.allocatable++
-			}
+			r := j.summary.resource(a.Resource)
+			r.plugin = true
+			r.allocatable++
 		}
 	}
 	if j.pods.AllocatableTime.IsZero() {
@@ -126,9 +125,7 @@ func (st *device) claimed(round uint64) bool {
 // summarize counts by resource.
 func (j *join) summarize() {
 	for name, n := range j.allocated {
-		if r := j.summary.resource(name); r != nil {
-			r.allocated = n
-		}
+		j.summary.resource(name).allocated = n
 	}
 	for _, st := range j.order {
 		for _, o := range st.offers {

@@ -82,12 +82,6 @@ type Generic struct {
 	Count int      `yaml:"count" accept:"1..256"`
 }
 
-// Bounds of a configuration.
-const (
-	maxEntries = 1000 // of each list
-	maxText    = 512  // bytes
-)
-
 // DefaultSettings returns the settings without a configuration file.
 func DefaultSettings() Settings {
 	return Settings{
@@ -103,11 +97,6 @@ func (s *Settings) Check() error {
 	}
 	if len(s.Prices) > 0 && s.Currency == "" {
 		return errors.New("found prices without a currency; accepted is both or none")
-	}
-	for _, n := range []int{len(s.Prices), len(s.Aliases), len(s.Generic), len(s.Ignore), len(s.Idle.Resources)} {
-		if n > maxEntries {
-			return fmt.Errorf("found a list of %d; accepted are up to %d entries", n, maxEntries)
-		}
 	}
 	for _, p := range s.Ignore {
 		if err := checkPattern(p); err != nil {
@@ -132,16 +121,16 @@ func (p *Price) Check() error {
 
 // Check implements strict.Checker.
 func (a *Alias) Check() error {
-	if a.ID == "" || a.Device == "" || len(a.ID) > maxText || len(a.Device) > maxText {
-		return fmt.Errorf("found an alias without an id or a device; accepted are both, of up to %d bytes", maxText)
+	if a.ID == "" || a.Device == "" {
+		return errors.New("found an alias without an id or a device; accepted are both")
 	}
 	return nil
 }
 
 // Check implements strict.Checker.
 func (g *Generic) Check() error {
-	if len(g.Paths) == 0 || len(g.Paths) > 16 {
-		return fmt.Errorf("found %d paths; accepted are 1 to 16", len(g.Paths))
+	if len(g.Paths) == 0 {
+		return errors.New("found no paths; accepted are one or more")
 	}
 	for _, p := range g.Paths {
 		if err := checkPattern(p); err != nil {
@@ -152,8 +141,8 @@ func (g *Generic) Check() error {
 }
 
 func checkPattern(p string) error {
-	if _, err := path.Match(p, ""); err != nil || len(p) > maxText {
-		return fmt.Errorf("found the pattern %.40q; accepted is one such as nvidia.com/*, of up to %d bytes", p, maxText)
+	if _, err := path.Match(p, ""); err != nil {
+		return fmt.Errorf("found the pattern %.40q; accepted is a pattern such as nvidia.com/*", p)
 	}
 	return nil
 }

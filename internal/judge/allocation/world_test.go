@@ -157,7 +157,6 @@ type rig struct {
 	found     func() // waits until the pods of processes are found
 	dirs      []string
 	refreshes int // calls of Refresh
-	gone      []string
 	snap      *collector.Snapshot
 }
 
@@ -166,7 +165,7 @@ func newRig(t *testing.T, change ...func(*rig)) *rig {
 	r.list()
 	r.options = allocation.Options{
 		Map: func() *podmap.Map { return r.pods }, Status: func() podmap.Status { return r.status },
-		Refresh: func() { r.refreshes++ }, Gone: func(ids ...string) { r.gone = append(r.gone, ids...) },
+		Refresh: func() { r.refreshes++ },
 	}
 	for _, f := range change {
 		f(r)
