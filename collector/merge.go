@@ -19,8 +19,10 @@ func (c Cover) includes(d *Device) bool {
 	return c.Class == d.Class && (c.Vendor == "" || c.Vendor == d.Vendor) && (!c.Bus || d.PCI != "")
 }
 
-// passthrough are kernel drivers that reserve a device for a virtual machine or
-// a program in user space. The vendor's driver cannot see such a device.
+// Reserved reports whether the kernel driver of d reserves it for a virtual machine or a
+// program in user space. The vendor's driver cannot see such a device.
+func (d *Device) Reserved() bool { return d.Reserved() }
+
 var passthrough = []string{"vfio-pci", "pci-stub", "uio_pci_generic", "igb_uio"}
 
 // observation is one device as one source saw it; after merge, as all sources did.
@@ -67,6 +69,7 @@ func (s *Sampler) merge(observations []observation) []Device {
 	}
 	devices := make([]Device, len(m.devices))
 	for i := range m.devices {
+		m.reserve(&m.devices[i].Device)
 		s.markSeen(&m.devices[i])
 		devices[i] = m.devices[i].Device
 	}
@@ -132,6 +135,19 @@ func (m *merger) addWitness(o *observation) {
 		if r.Metric != DeviceInfo {
 			d.Readings = append(d.Readings, r)
 		}
+	}
+}
+
+// reserve makes a missing device unknown if the bus shows it reserved by
+// another driver: it has left its own driver on purpose, often for a while.
+func (m *merger) reserve(d *Device) {
+	whole := d
+	if i, ok := m.byID[d.Parent]; ok && d.Parent != "" {
+		whole = &m.devices[i].Device
+	}
+	if d.Down == ReasonMissing && whole.Reserved() {
+		d.Down = ""
+		d.Readings = slices.DeleteFunc(d.Readings, func(r Reading) bool { return r.Metric == DeviceUp })
 	}
 }
 

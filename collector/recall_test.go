@@ -33,6 +33,7 @@ func TestRecall(t *testing.T) {
 		"known to its driver":   {nil, []Device{unread}, nil, []Device{named}, []string{"device_info{GPU-a,gpu,nvidia,,,1," + a + ",,,,} 1", "device_up{GPU-a,lost} 0"}},
 		"in NVML":               {[]Device{gpu}, []Device{unread}, nil, []Device{onBus(a, "nvidia")}, []string{whole, "device_up{GPU-a,lost} 0"}},
 		"not in NVML":           {[]Device{gpu}, nil, nil, []Device{onBus(a, "nvidia")}, []string{whole, "device_up{GPU-a,missing} 0"}},
+		"in a virtual machine":  {[]Device{gpu, part}, nil, nil, []Device{onBus(a, "vfio-pci")}, []string{whole}},
 		"nowhere":               {[]Device{gpu}, nil, nil, nil, []string{whole, "device_up{GPU-a,missing} 0"}},
 		"NVML fails":            {[]Device{gpu}, nil, ErrDriver, []Device{onBus(a, "nvidia")}, []string{whole}},
 		"no driver":             {[]Device{gpu}, nil, ErrAbsent, nil, nil},

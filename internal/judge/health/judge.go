@@ -151,7 +151,11 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 	}
 	if !l.answers {
 		st.blind = earliest(st.blind, s.Time)
-		j.found = append(j.found, finding{reason: noAnswer, severity: blind, action: NoAction, rank: rankBlind, since: st.blind, text: "no source has an answer from the device"})
+		text := "no source has an answer from the device"
+		if d.Reserved() {
+			text = "the kernel driver " + d.Driver + " reserves the device for a virtual machine or a program"
+		}
+		j.found = append(j.found, finding{reason: noAnswer, severity: blind, action: NoAction, rank: rankBlind, since: st.blind, text: text})
 	} else {
 		st.blind = time.Time{}
 	}
