@@ -21,6 +21,9 @@ type Verdict struct {
 	Since time.Time `json:"since,omitzero"`
 	// Reasons are the reasons for State, the most severe first.
 	Reasons []Reason `json:"reasons,omitempty"`
+	// Faults are the latest events behind the reasons: all that is left of a fault that
+	// no reading shows. The exporter judges them again after a restart.
+	Faults []Event `json:"-"`
 }
 
 // Kinds of reasons that are no fault of the device.

@@ -49,6 +49,14 @@ var (
 		},
 		From: []string{"exporter, by the catalogue of internal/judge/health", "kubelet PodResources List"},
 	})
+	FaultMemory = define(Metric{
+		Name:  "accel_fault_memory_timestamp_seconds",
+		Help:  "Since when faults that only an event reported, such as an Xid, are remembered over restarts of the exporter, seconds since the epoch: since it first started with --path.state after the boot. Absent without this flag: a restart forgets them.",
+		Kind:  Mark,
+		Scope: PerNode,
+		Range: timestamp,
+		From:  []string{"exporter"},
+	})
 	DeviceFailures = define(Metric{
 		Name: "accel_device_failures_total",
 		Help: "Times that the verdict on a device became failed since the exporter started. It must have been healthy in between.",

@@ -453,7 +453,7 @@ func (e *examination) directories() []finding {
 	if e.flags.stateDir == "" {
 		return []finding{{State: findingOff, Check: "state", Found: "--path.state is not set: names of devices that do not answer are lost in a restart"}}
 	}
-	store, err := identity.Open(e.flags.stateDir, sysfs.New(e.flags.sources.sysfs))
+	store, err := identity.Open(e.flags.stateDir, sysfs.New(e.flags.sources.sysfs), "")
 	if err == nil {
 		store.Close()
 		err = unix.Access(e.flags.stateDir, unix.W_OK)

@@ -75,7 +75,7 @@ func (f *flags) parse(app *kingpin.Application, args []string, stdout, stderr io
 	f.all, f.log = app, &promslog.Config{Writer: stderr}
 	f.webFlags.add(app)
 	f.sampleFlags.add(app)
-	app.Flag("path.state", "Directory of a file with the identity of each device, so that one that does not answer keeps its name and its pod after a restart of the exporter. By default nothing is written.").PlaceHolder("DIR").StringVar(&f.stateDir)
+	app.Flag("path.state", "Directory of a file with the identity of each device and the faults that only an event reported, so that a device keeps its name, its pod and its verdict after a restart of the exporter. By default nothing is written.").PlaceHolder("DIR").StringVar(&f.stateDir)
 	app.Flag("config.file", "Configuration file (YAML). Reloaded on SIGHUP and when it changes.").PlaceHolder("FILE").StringVar(&f.configFile)
 	app.Flag("config.check", "Check the configuration files and exit.").BoolVar(&f.configCheck)
 	f.judges.add(app)

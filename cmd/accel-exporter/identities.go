@@ -10,6 +10,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/solo"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/identity"
+	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
 // identities are the identities of devices that an earlier process and the
@@ -18,11 +19,12 @@ type identities struct {
 	store *identity.Store // nil without --path.state
 	log   *slog.Logger
 
-	found   string // the last one found by elimination
-	content []byte // to be written
-	changed bool
-	writer  *solo.Worker[error]
-	failed  bool
+	recalled []collector.Device // of the file
+	found    string             // the last one found by elimination
+	content  []byte             // to be written
+	changed  bool
+	writer   *solo.Worker[error]
+	failed   bool
 }
 
 // writePatience bounds the last write when the exporter ends.
@@ -36,24 +38,26 @@ func openIdentities(f *flags, log *slog.Logger) (*identities, error) {
 	if f.stateDir == "" {
 		return ids, nil
 	}
-	store, err := identity.Open(f.stateDir, sysfs.New(f.sources.sysfs))
+	boot, err := sysfs.New(f.sources.procfs).ReadText("sys/kernel/random/boot_id", 64)
+	if err != nil {
+		log.Warn("Faults are not remembered over a restart: the boot has no ID", "err", err)
+	}
+	store, err := identity.Open(f.stateDir, sysfs.New(f.sources.sysfs), boot)
 	if err != nil {
 		return nil, fmt.Errorf("--path.state: %w", err)
 	}
 	ids.store = store
+	if ids.recalled, err = store.Load(time.Now()); err != nil {
+		log.Error("Identities and faults of devices from before are not known: the file is refused", "err", err)
+	}
 	return ids, nil
 }
 
-// recall gives the devices of the file to the Sampler.
-func (ids *identities) recall(s *collector.Sampler) {
-	if ids.store == nil {
-		return
+// remember adds the faults that an earlier process left to the options of the judge.
+func (ids *identities) remember(o *health.Options) {
+	if ids.store != nil {
+		o.Faults, o.Energy, o.Since = ids.store.Faults()
 	}
-	devices, err := ids.store.Load(time.Now())
-	if err != nil {
-		ids.log.Error("Identities of devices from before are not known: the file is refused", "err", err)
-	}
-	s.Recall(devices...)
 }
 
 // run follows the Snapshots until ctx is done. A write may hang; it delays

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/internal/identity"
+	"github.com/accel-exporter/accel-exporter/internal/sim"
 )
 
 // TestRestartWithLostGPU starts the exporter again while a GPU is lost. The GPU is
@@ -85,4 +86,27 @@ func TestGarbledIdentities(t *testing.T) {
 	if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), gpu) {
 		t.Errorf("%v: %s", err, data)
 	}
+}
+
+// TestRestartRemembersXid kills the exporter after an Xid that no reading shows. The next
+// exporter knows it by the file, until the node is booted.
+func TestRestartRemembersXid(t *testing.T) {
+	t.Parallel()
+	state, flags := compile(t, scenario)
+	flags = append(flags, often, "--no-collector.kernellog", "--path.state="+t.TempDir())
+	before, process := startProcess(t, state, nil, flags...)
+	gpu := device(t, before.until(`^accel_device_health\{.*state="healthy"\} 1$`, `^accel_device_info\{.*index="7"`), "2")
+	before.sim("inject", "xid", "95", "2")
+	before.until(`^accel_device_health\{device="` + gpu + `",state="failed"\} 1$`)
+	file := flags[len(flags)-1][len("--path.state="):] + "/" + identity.File
+	for data := ""; !strings.Contains(data, `"code": 95`); {
+		content, _ := os.ReadFile(file)
+		data = string(content)
+	}
+	process.Kill()
+	after := startOn(t, state, flags...)
+	after.until(`^accel_device_health\{device="`+gpu+`",state="failed"\} 1$`, `^accel_device_health_reason\{device="`+gpu+`",reason="xid_95"`, `^accel_fault_memory_timestamp_seconds `)
+	after.stop()
+	writeFile(t, filepath.Join(sim.Root(state), "proc/sys/kernel/random/boot_id"), "7d2f1a30-0000-4000-8000-000000000002\n")
+	startOn(t, state, flags...).until(`^accel_device_health\{device="` + gpu + `",state="healthy"\} 1$`)
 }

@@ -48,10 +48,12 @@ type healthJudge func() *health.Judge
 func (j healthJudge) Judge(s *collector.Snapshot) { j().Judge(s) }
 
 // openJudges loads their files. The caller prints the error.
-func openJudges(f *judgeFlags, procfs string, alloc *allocation.Judge) (*judges, error) {
+func openJudges(f *judgeFlags, procfs string, names *identities, alloc *allocation.Judge) (*judges, error) {
 	j := &judges{
 		health: sync.OnceValue(func() *health.Judge {
-			return health.New(health.Builtin(), health.Options{Boot: bootTime(procfs)})
+			o := health.Options{Boot: bootTime(procfs)}
+			names.remember(&o)
+			return health.New(health.Builtin(), o)
 		}),
 		allocation: alloc,
 		baseline:   baseline.New(nil, baseline.Options{Labels: f.labels, Resources: alloc.Resources}),

@@ -53,7 +53,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	j, err := openJudges(&f.judges, f.sources.procfs, allocs.judge)
+	names, err := openIdentities(f, log)
+	if err != nil {
+		return err
+	}
+	j, err := openJudges(&f.judges, f.sources.procfs, names, allocs.judge)
 	if err != nil {
 		return printConfigError(stderr, err)
 	}
@@ -62,10 +66,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return printConfigError(stderr, err)
 	}
 	sender, err := openTraces(f, log)
-	if err != nil {
-		return err
-	}
-	names, err := openIdentities(f, log)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return &status.Settings{Flags: flagValues(f.all), Config: configText(node.config.Load())}
 	})
 	node.addSources() // last, because sources start goroutines
-	names.recall(node.sampler)
+	node.sampler.Recall(names.recalled...)
 	serve.watch(file, f, j)
 
 	// The loops of the exporter end with ctx, or when the listener fails.

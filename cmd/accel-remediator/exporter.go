@@ -96,7 +96,7 @@ func (e *exporters) Prove(ctx context.Context, node string) (*remediation.Proof,
 }
 
 // families are the families that a proof is made from.
-var families = []string{collector.SourceUp.Name, collector.DeviceHealth.Name, processStart}
+var families = []string{collector.SourceUp.Name, collector.DeviceHealth.Name, collector.FaultMemory.Name, processStart}
 
 const processStart = "process_start_time_seconds"
 
@@ -163,6 +163,9 @@ func read(page []byte, to *remediation.Proof) error {
 		}
 	}
 	start := found[processStart].GetMetric()
+	if memory := found[collector.FaultMemory.Name].GetMetric(); len(memory) > 0 {
+		start = memory
+	}
 	if len(start) == 0 {
 		return fmt.Errorf("the page has no %s", processStart)
 	}

@@ -53,6 +53,10 @@ func TestProve(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
+	page += "# TYPE accel_fault_memory_timestamp_seconds gauge\naccel_fault_memory_timestamp_seconds 1.6e+09\n"
+	if got, err = e.Prove(t.Context(), "n1"); err != nil || got.Since.Unix() != 1.6e9 {
+		t.Error(got, err)
+	}
 	for want, change := range map[string]func(){
 		"no exporter runs":                     func() { hosts = nil },
 		"404 Not Found":                        func() { status = http.StatusNotFound },

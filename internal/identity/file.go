@@ -16,6 +16,27 @@ import (
 type file struct {
 	Version int      `json:"version"`
 	Devices []record `json:"devices"`
+	Memory  *memory  `json:"memory,omitempty"`
+}
+
+// memory has the faults of one boot.
+type memory struct {
+	Boot   string             `json:"boot_id"`
+	Since  time.Time          `json:"since"`
+	Faults []collector.Event  `json:"faults,omitempty"`
+	Energy map[string]float64 `json:"energy_joules,omitempty"`
+}
+
+func (m *memory) check() error {
+	if len(m.Faults) > maxFaults {
+		return fmt.Errorf("found %d faults; accepted are at most %d", len(m.Faults), maxFaults)
+	}
+	for i, e := range m.Faults {
+		if !idForm.MatchString(e.Device) || e.Kind == "" || len(e.Detail) > collector.MaxDetail || len(e.Sub) > collector.MaxDetail || !printable(string(e.Kind)) {
+			return fmt.Errorf("faults[%d] is invalid: %q", i, e.Device)
+		}
+	}
+	return nil
 }
 
 // record is one device: a whole one, with its place, or a partition of one.
@@ -65,7 +86,7 @@ func (r *record) entry() entry {
 
 // parse reads the content of the file. The exporter wrote it, so a file with any
 // mistake is damaged and refused as a whole.
-func parse(name string, data []byte) ([]entry, error) {
+func parse(name string, data []byte) ([]entry, *memory, error) {
 	var f file
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -74,13 +95,13 @@ func parse(name string, data []byte) ([]entry, error) {
 		err = f.check()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	entries := make([]entry, len(f.Devices))
 	for i := range f.Devices {
 		entries[i] = f.Devices[i].entry()
 	}
-	return entries, nil
+	return entries, f.Memory, nil
 }
 
 func (f *file) check() error {
@@ -100,6 +121,9 @@ func (f *file) check() error {
 		default:
 			ids[r.ID] = true
 		}
+	}
+	if f.Memory != nil {
+		return f.Memory.check()
 	}
 	return nil
 }

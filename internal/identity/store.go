@@ -1,6 +1,6 @@
 // Package identity keeps the identity of devices across restarts of the
 // exporter: what a device that does not answer was called before, from a file
-// and from the kubelet.
+// and from the kubelet. The file also has the faults that only an event reported.
 package identity
 
 import (
@@ -24,6 +24,7 @@ const File = "identities.json"
 const (
 	version    = 1
 	maxDevices = 1024
+	maxFaults  = 256
 	maxFile    = 1 << 20 // bytes
 	// keep is how long a device that does not answer is kept.
 	keep = 30 * 24 * time.Hour
@@ -43,20 +44,25 @@ type Store struct {
 	root    *os.Root
 	sys     sysfs.FS
 	entries []entry
+	memory  memory
+	// fresh: the file has the memory of another boot, or none.
+	fresh bool
 }
 
-// Open opens the directory. sys has the PCI bus.
-func Open(dir string, sys sysfs.FS) (*Store, error) {
+// Open opens the directory. sys has the PCI bus. boot is the ID of the boot, without which
+// no faults are kept.
+func Open(dir string, sys sysfs.FS, boot string) (*Store, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{root: root, sys: sys}, nil
+	return &Store{root: root, sys: sys, memory: memory{Boot: boot}}, nil
 }
 
 // Load returns the devices in the file whose places have no other board now. An
 // invalid file is an error, and is replaced by the next Write.
 func (s *Store) Load(now time.Time) ([]collector.Device, error) {
+	s.memory.Since, s.fresh = now.UTC().Truncate(time.Second), s.memory.Boot != ""
 	f, err := s.root.Open(File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -72,9 +78,12 @@ func (s *Store) Load(now time.Time) ([]collector.Device, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("%s: found more than %d bytes; accepted is a file of at most that size", f.Name(), maxFile)
 	}
-	all, err := parse(f.Name(), data)
+	all, m, err := parse(f.Name(), data)
 	if err != nil {
 		return nil, err
+	}
+	if m != nil && m.Boot == s.memory.Boot && s.fresh {
+		s.memory, s.fresh = *m, false
 	}
 	places := map[string]bool{}
 	s.entries = slices.DeleteFunc(all, func(e entry) bool {
@@ -91,6 +100,56 @@ func (s *Store) Load(now time.Time) ([]collector.Device, error) {
 		devices[i] = s.entries[i].Device
 	}
 	return devices, nil
+}
+
+// Faults returns the events of the faults that were left in this boot, the energy
+// counters of their devices, and since when they are kept: zero if they are not.
+func (s *Store) Faults() (faults []collector.Event, energy map[string]float64, since time.Time) {
+	if s.memory.Boot == "" {
+		return nil, nil, time.Time{}
+	}
+	return s.memory.Faults, s.memory.Energy, s.memory.Since
+}
+
+// noteFaults takes the faults of all devices. Those of a device that no source has found
+// yet stay.
+func (s *Store) noteFaults(snap *collector.Snapshot) (changed bool) {
+	if s.memory.Boot == "" {
+		return false
+	}
+	there := map[string]bool{}
+	var faults []collector.Event
+	energy := map[string]float64{}
+	for i := range snap.Devices {
+		d := &snap.Devices[i]
+		there[d.ID] = true
+		if d.Verdict == nil || len(d.Verdict.Faults) == 0 {
+			continue
+		}
+		faults = append(faults, d.Verdict.Faults...)
+		for _, r := range d.Readings {
+			if r.Metric == collector.EnergyJoules {
+				energy[d.ID] = r.Value
+			}
+		}
+	}
+	for _, e := range s.memory.Faults {
+		if !there[e.Device] {
+			faults = append(faults, e)
+			if joules, ok := s.memory.Energy[e.Device]; ok {
+				energy[e.Device] = joules
+			}
+		}
+	}
+	faults = faults[:min(len(faults), maxFaults)]
+	same := slices.EqualFunc(faults, s.memory.Faults, func(a, b collector.Event) bool {
+		return a.Device == b.Device && a.Kind == b.Kind && a.Code == b.Code && a.Sub == b.Sub && a.Past == b.Past && a.Time.Equal(b.Time)
+	})
+	if !same {
+		s.memory.Faults, s.memory.Energy = faults, energy
+	}
+	changed, s.fresh = s.fresh || !same, false
+	return changed
 }
 
 // unchanged reports whether the board may still be at its address: there is no
@@ -123,7 +182,7 @@ func (s *Store) Note(snap *collector.Snapshot) bool {
 	ids, places := map[string]bool{}, map[string]bool{}
 	last := map[string]time.Time{} // latest answer of devices that are down
 	var next []entry
-	changed := false
+	remembered, changed := s.noteFaults(snap), false
 	for i := range snap.Devices {
 		d := &snap.Devices[i]
 		if d.Parent == "" {
@@ -159,7 +218,7 @@ func (s *Store) Note(snap *collector.Snapshot) bool {
 	if changed {
 		s.entries = next
 	}
-	return changed
+	return changed || remembered
 }
 
 // named reports whether a whole device has an identity beside its place.
@@ -218,6 +277,9 @@ func (s *Store) Encode() []byte {
 	f := file{Version: version, Devices: make([]record, len(s.entries))}
 	for i := range s.entries {
 		f.Devices[i] = recordOf(&s.entries[i])
+	}
+	if s.memory.Boot != "" {
+		f.Memory = &s.memory
 	}
 	data, err := json.MarshalIndent(f, "", " ")
 	if err != nil {

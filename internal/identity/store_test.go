@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,7 +60,7 @@ func (n *node) plug(address, device, driver string) {
 
 func (n *node) open() *Store {
 	n.Helper()
-	s, err := Open(n.dir, sysfs.New(n.sys))
+	s, err := Open(n.dir, sysfs.New(n.sys), "")
 	if err != nil {
 		n.Fatal(err)
 	}
@@ -270,8 +271,56 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
-	if _, err := parse(File, []byte(valid)); err != nil {
+	if _, _, err := parse(File, []byte(valid)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestFaults: faults are left in one boot, also of a device that no source has found yet,
+// until its verdict has none.
+func TestFaults(t *testing.T) {
+	n := newNode(t)
+	open := func(boot string) (*Store, string) {
+		s, err := Open(n.dir, sysfs.New(n.sys), boot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		if _, err := s.Load(noon); err != nil {
+			t.Fatal(err)
+		}
+		faults, energy, since := s.Faults()
+		text := since.Format(time.TimeOnly)
+		for _, e := range faults {
+			text += fmt.Sprintf(" %s xid %d at %s, %g J", e.Device, e.Code, e.Time.Format(time.TimeOnly), energy[e.Device])
+		}
+		return s, text
+	}
+	failed := gpu("GPU-a", a, noon)
+	failed.Set(collector.EnergyJoules, 500)
+	failed.Verdict = &collector.Verdict{State: "failed", Faults: []collector.Event{{Time: noon, Device: "GPU-a", Kind: collector.EventXid, Code: 95}}}
+	s, _ := open("one")
+	if !n.note(s, snapshot(noon, failed)) || n.note(s, snapshot(noon, failed)) {
+		t.Error("written when nothing has changed, or not at all")
+	}
+	const want = "12:00:00 GPU-a xid 95 at 12:00:00, 500 J"
+	s, got := open("one")
+	if got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	n.note(s, snapshot(noon, gpu("GPU-b", b, noon)))
+	if _, got = open("one"); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	for _, boot := range []string{"two", ""} {
+		if _, got = open(boot); strings.Contains(got, "GPU") {
+			t.Errorf("boot %q: %s", boot, got)
+		}
+	}
+	s, _ = open("one")
+	n.note(s, snapshot(noon, gpu("GPU-a", a, noon)))
+	if _, got = open("one"); got != "12:00:00" {
+		t.Error(got)
 	}
 }
 

@@ -128,6 +128,7 @@ func (s *State) driverBanner() string {
 func (s *State) tellDriver(t *faketree.Tree) {
 	t.Set("/proc/driver/nvidia/version", "NVRM version: "+s.driverBanner()+"\nGCC version:  gcc version 13.3.0\n")
 	t.Set("/proc/driver/nvidia/params", "ModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 0\nDeviceFileMode: 438\n")
+	t.Set("/proc/sys/kernel/random/boot_id", "7d2f1a30-0000-4000-8000-000000000001\n")
 	t.Set("/proc/devices", "Character devices:\n  1 mem\n195 nvidia\n195 nvidiactl\n508 nvidia-uvm\n\nBlock devices:\n  8 sd\n")
 	t.Set("/sys/module/nvidia/version", s.Get("driver.version")+"\n")
 }

@@ -127,7 +127,7 @@ func (st *device) add(entry *entry, reason string, e *collector.Event, again boo
 		if f.reason != reason {
 			continue
 		}
-		if !again {
+		if !again && (!e.Past || e.Time.After(f.last)) { // else a log repeats what was known
 			f.n++
 		}
 		if fatal(e) {
@@ -143,6 +143,13 @@ func (st *device) add(entry *entry, reason string, e *collector.Event, again boo
 		st.faults = slices.Delete(st.faults, st.mildest(), st.mildest()+1)
 	}
 	st.faults = append(st.faults, f)
+}
+
+// latest returns the latest event of the fault, of the device with the given ID.
+func (f *fault) latest(id string) collector.Event {
+	e := f.event
+	e.Time, e.Device, e.Past, e.Witnesses = f.last, id, f.past, nil
+	return e
 }
 
 // mildest returns the oldest of the faults with the lowest severity.

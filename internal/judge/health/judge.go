@@ -20,6 +20,12 @@ type Options struct {
 	// Boot is when the node was booted: older events of a log do not count. Zero
 	// if unknown.
 	Boot time.Time
+	// Faults are the events of the faults that an earlier process left in this boot,
+	// and Energy the energy counters of their devices, which restart with a reset.
+	Faults []collector.Event
+	Energy map[string]float64
+	// Since is when the first of these processes started, zero if nothing is kept.
+	Since time.Time
 }
 
 // Judge sets the verdict of every device and the families that publish it.
@@ -40,7 +46,7 @@ type Judge struct {
 
 // New returns a Judge that uses the catalogue c.
 func New(c *Catalogue, o Options) *Judge {
-	j := &Judge{options: o, devices: map[string]*device{}}
+	j := &Judge{options: o, devices: map[string]*device{}, waiting: o.Faults}
 	j.Apply(c)
 	return j
 }
@@ -63,6 +69,9 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 		id := s.Devices[i].ID
 		if j.devices[id] == nil {
 			j.devices[id] = newDevice(j.catalogue)
+			if energy, ok := j.options.Energy[id]; ok {
+				j.devices[id].energy = energy
+			}
 		}
 		j.devices[id].round = j.round
 		j.devices[id].foreign = s.Devices[i].Vendor != "nvidia"
@@ -81,6 +90,9 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 				j.judge(s, d)
 			}
 		}
+	}
+	if !j.options.Since.IsZero() {
+		s.Node = append(s.Node, collector.Reading{Metric: collector.FaultMemory, Value: float64(j.options.Since.Unix())})
 	}
 	maps.DeleteFunc(j.devices, func(_ string, st *device) bool { return st.round != j.round })
 }

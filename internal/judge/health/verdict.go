@@ -84,6 +84,9 @@ func (st *device) conclude(found []finding, now time.Time, d *collector.Device) 
 		f := &found[i]
 		r := collector.Reason{Code: f.reason, Text: f.message(), Brief: f.brief(), Kind: f.kind(), Severity: stateOf(f.severity), Action: f.action.String(), Since: f.since}
 		v.Reasons = append(v.Reasons, r)
+		if f.fault != nil && d.Parent == "" {
+			v.Faults = append(v.Faults, f.fault.latest(d.ID))
+		}
 		st.reasons[i] = []string{r.Code, r.Severity}
 	}
 	st.verdict = v
