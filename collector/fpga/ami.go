@@ -81,7 +81,6 @@ func findAMI(fs *tree) ([]place, error) {
 // versal reads one V80.
 type versal struct {
 	*env
-	chip chip // its hwmon device, with an empty directory until it is found
 	identity
 }
 
@@ -99,7 +98,7 @@ func (v *versal) read(r *reading) {
 	if version, _, _ := strings.Cut(text("amc_version"), " +0 *0"); version != "" {
 		r.Set(collector.FirmwareInfo, 1, "amc", version)
 	}
-	if id := strings.ToLower(text("logic_uuid")); isUUID(id) || isHexID(id) {
+	if id := strings.ToLower(text("logic_uuid")); isUUID(id) {
 		r.Set(collector.FPGABitstreamInfo, 1, "static", "logic", id)
 	}
 	if w, ok := amiPower[text("power_mode")]; ok {
@@ -115,10 +114,22 @@ func (v *versal) read(r *reading) {
 	} else {
 		r.states(collector.FPGACardState, amiStates, state)
 	}
-	v.find(r)
-	for i := range v.chip.sensors {
-		s := &v.chip.sensors[i]
-		if status, ok := r.text(v.chip.dir + "/" + s.id + "_status"); ok && status == "Sensor Present and Valid" {
+	for _, dir := range namesUnder(r.fs, v.dir+"/hwmon") {
+		if name, ok := r.textEvery(identityInterval, dir+"/name"); ok && name == "Alveo" {
+			v.limits(r, &chip{dir: dir, name: name})
+			break
+		}
+	}
+}
+
+// limits sets the limits of the sensors and whether they are exceeded.
+func (v *versal) limits(r *reading, c *chip) {
+	r.findSensors(c, amiChannels, "label", map[string]bool{}, func(_, id, label string) string { return cmp.Or(label, id) })
+	for i := range c.sensors {
+		s := &c.sensors[i]
+		// The family of power thresholds is the card's total, the first sensor.
+		s.unlimited = s.kind == "power" && s.id != "power1"
+		if status, ok := r.text(c.dir + "/" + s.id + "_status"); ok && status == "Sensor Present and Valid" {
 			r.readLimits(identityInterval, s, 0, false)
 		}
 	}
@@ -126,27 +137,3 @@ func (v *versal) read(r *reading) {
 
 // amiPower are the watts of power_mode.
 var amiPower = map[string]float64{"75W": 75, "150W": 150, "225W": 225, "300W": 300, "350W": 350}
-
-// find finds the card's hwmon device and its channels. They do not change while
-// the driver is bound, except for the hwmon number.
-func (v *versal) find(r *reading) {
-	if v.chip.dir != "" && r.fs.Exists(v.chip.dir) {
-		return
-	}
-	v.chip = chip{}
-	for _, dir := range namesUnder(r.fs, v.dir+"/hwmon") {
-		if name, ok := r.text(dir + "/name"); ok && name == "Alveo" {
-			v.chip = chip{dir: dir, name: name}
-			break
-		}
-	}
-	if v.chip.dir == "" {
-		return
-	}
-	r.findSensors(&v.chip, amiChannels, "label", map[string]bool{}, func(_, id, label string) string { return cmp.Or(label, id) })
-	for i := range v.chip.sensors {
-		// The family of power thresholds is the card's total, the first sensor.
-		s := &v.chip.sensors[i]
-		s.unlimited = s.kind == "power" && s.id != "power1"
-	}
-}

@@ -54,7 +54,6 @@ const (
 
 // Bounds on what the Source keeps for a machine.
 const (
-	maxCards    = 64  // current cards
-	maxMemories = 256 // known cards, present or not
-	maxErrors   = 8   // errors returned per card and round
+	maxCards  = 64 // current cards
+	maxErrors = 8  // errors returned per card and round
 )

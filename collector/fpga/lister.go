@@ -12,13 +12,8 @@ import (
 
 // listing is the cards of all families.
 type listing struct {
-	places []foundPlace
+	places []place
 	errs   []error
-}
-
-type foundPlace struct {
-	place
-	family *family
 }
 
 // lister lists the cards of the families on its own goroutine: even a directory
@@ -57,7 +52,8 @@ func (l *lister) list(time.Time) listing {
 				taken[c] = true
 			}
 			p.kubeIDs = append([]string{p.id}, p.kubeIDs...)
-			out.places = append(out.places, foundPlace{p, f})
+			p.family = f
+			out.places = append(out.places, p)
 		}
 	}
 	return out
@@ -92,6 +88,7 @@ type family struct {
 
 // place is the location of a card.
 type place struct {
+	family *family // set by the lister
 	// id is the device label: a PCI address or the name of a platform device.
 	id string
 	// dir is the card's directory, links resolved, relative to the tree. A card
@@ -141,7 +138,6 @@ type env struct {
 	// memory outlives the card's absence.
 	memory  *memory
 	options Options
-	family  *family
 }
 
 // reading is one round of one card.

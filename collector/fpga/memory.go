@@ -3,7 +3,6 @@ package fpga
 import (
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
@@ -13,7 +12,6 @@ import (
 type memory struct {
 	device string
 	emit   func(collector.Event)
-	used   time.Time // of the Source's goroutine
 
 	mu        sync.Mutex
 	regions   []*region

@@ -14,9 +14,8 @@ import (
 // slot is one current card: its goroutines and its last result.
 type slot struct {
 	solo.Slot[reading]
-	env    *env
-	family *family
-	card   card
+	env  *env
+	card card
 	// pci identifies the card among the cards that were at its address, on the
 	// card's goroutine.
 	pci pciIdentity
@@ -34,8 +33,8 @@ type slot struct {
 	here, stale bool
 }
 
-func newSlot(f *family, e *env) *slot {
-	s := &slot{env: e, family: f, card: f.open(e), known: e.device(), here: true}
+func newSlot(e *env) *slot {
+	s := &slot{env: e, card: e.family.open(e), known: e.device(), here: true}
 	quit := make(chan struct{})
 	var polling sync.WaitGroup
 	if p, ok := s.card.(poller); ok && e.options.PollInterval > 0 {
@@ -49,8 +48,8 @@ func newSlot(f *family, e *env) *slot {
 }
 
 // reads reports whether the slot was opened for the place.
-func (s *slot) reads(p foundPlace) bool {
-	return p.dir == s.env.dir && p.family == s.family && slices.Equal(p.functions, s.env.functions)
+func (s *slot) reads(p place) bool {
+	return p.dir == s.env.dir && p.family == s.env.family && slices.Equal(p.functions, s.env.functions)
 }
 
 // read is one round of the card, on the card's goroutine.

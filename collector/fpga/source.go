@@ -1,7 +1,6 @@
 package fpga
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +94,7 @@ func (s *Source) ask(r *solo.Round) {
 // last read has returned: a driver gets no second read behind the first.
 func (s *Source) follow(l listing) bool {
 	s.listed, s.errs = true, l.errs
-	present := make(map[string]foundPlace, len(l.places))
+	present := make(map[string]place, len(l.places))
 	for _, p := range l.places {
 		present[p.id] = p
 	}
@@ -109,13 +108,12 @@ func (s *Source) follow(l listing) bool {
 	}
 	for _, p := range l.places {
 		if s.slots[p.id] == nil {
-			s.slots[p.id] = newSlot(p.family, &env{
-				place:   p.place,
+			s.slots[p.id] = newSlot(&env{
+				place:   p,
 				fs:      newTree(s.fs, p.family.allow),
 				pollFS:  newTree(s.fs, p.family.allow),
 				memory:  s.memory(p.id),
 				options: s.options,
-				family:  p.family,
 			})
 		}
 		s.slots[p.id].kubeIDs = p.kubeIDs
@@ -123,24 +121,12 @@ func (s *Source) follow(l listing) bool {
 	return true
 }
 
-// memory returns the counters of a card, by its id. Beyond maxMemories the
-// absent cards that were used longest ago are dropped.
+// memory returns the counters of a card, by its id.
 func (s *Source) memory(id string) *memory {
-	if m := s.memories[id]; m != nil {
-		m.used = time.Now()
-		return m
+	if s.memories[id] == nil {
+		s.memories[id] = newMemory(id, s.options.Emit)
 	}
-	if len(s.memories) >= maxMemories {
-		gone := slices.DeleteFunc(slices.Collect(maps.Keys(s.memories)), func(k string) bool { return s.slots[k] != nil })
-		oldest := slices.MinFunc(gone, func(a, b string) int {
-			return cmp.Or(s.memories[a].used.Compare(s.memories[b].used), cmp.Compare(a, b))
-		})
-		delete(s.memories, oldest)
-	}
-	m := newMemory(id, s.options.Emit)
-	m.used = time.Now()
-	s.memories[id] = m
-	return m
+	return s.memories[id]
 }
 
 // Close ends the goroutines of all cards, except goroutines in a read that does

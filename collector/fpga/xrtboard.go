@@ -150,16 +150,25 @@ func (a *alveo) board(r *reading) {
 	a.boardLimits(r, dir)
 }
 
-// hwmonPower sets the card's power from the driver's hwmon device, the only
-// place on some boards, such as U2.
+// hwmonPower sets the card's power from the driver's hwmon device: the only place on
+// some boards, such as U2, and on Versal cards, which have the unit in a separate file.
 func (a *alveo) hwmonPower(r *reading) {
 	for _, dir := range slices.Concat(a.mgmt.hwmon, a.user.hwmon) {
-		name, _ := r.textEvery(never, dir+"/name")
-		if !strings.HasSuffix(name, "_mgmt") && !strings.HasSuffix(name, "_user") {
+		unit := 1e-6
+		switch name, _ := r.textEvery(never, dir+"/name"); {
+		case strings.Contains(name, "_hwmon_sdm_"):
+			if status, ok := r.text(dir + "/power1_status"); !ok || status != "Sensor Present and Valid" {
+				continue
+			}
+			exponent, _ := r.textEvery(never, dir+"/power1_unitm")
+			if unit = map[string]float64{"0": 1, "-3": 1e-3, "-6": 1e-6}[exponent]; unit == 0 {
+				continue
+			}
+		case !strings.HasSuffix(name, "_mgmt") && !strings.HasSuffix(name, "_user"):
 			continue
 		}
 		if v, ok := r.unsigned(collector.PowerWatts, 0, dir+"/power1_input"); ok && v != 0 {
-			r.Set(collector.PowerWatts, scaled(float64(v), 1e-6))
+			r.Set(collector.PowerWatts, scaled(float64(v), unit))
 			return
 		}
 	}
@@ -248,35 +257,8 @@ func (a *alveo) vmr(r *reading) {
 			r.Set(s.m, v.value, v.name)
 		}
 	}
-	a.vmrPower(r)
+	a.hwmonPower(r)
 	a.vmrFirmware(r)
-}
-
-// vmrPower finds the card's power among the hwmon devices; its unit is in a
-// separate file.
-func (a *alveo) vmrPower(r *reading) {
-	chips := a.mgmt.hwmon
-	if len(chips) == 0 {
-		chips = a.user.hwmon
-	}
-	for _, dir := range chips {
-		name, _ := r.textEvery(never, dir+"/name")
-		if !strings.Contains(name, "_hwmon_sdm_") {
-			continue
-		}
-		if status, ok := r.text(dir + "/power1_status"); !ok || status != "Sensor Present and Valid" {
-			return
-		}
-		exponent, _ := r.textEvery(never, dir+"/power1_unitm")
-		unit, known := map[string]float64{"0": 1, "-3": 1e-3, "-6": 1e-6}[exponent]
-		if !known {
-			return
-		}
-		if v, ok := r.unsigned(collector.PowerWatts, 0, dir+"/power1_input"); ok {
-			r.Set(collector.PowerWatts, scaled(float64(v), unit))
-		}
-		return
-	}
 }
 
 // vmrFirmware sets which image a Versal card has booted from, and its limits.

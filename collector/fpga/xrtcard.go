@@ -1,6 +1,7 @@
 package fpga
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -8,16 +9,12 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // alveo reads one card.
 type alveo struct {
 	*env
 	user, mgmt subdevices
-	// listed is when the directories were last read; zero where they may have
-	// changed since.
-	listed time.Time
 	// known are the sensors and flags, by file, that have once had a value:
 	// what does not exist reads 0.
 	known map[string]bool
@@ -186,7 +183,6 @@ func (a *alveo) identifyCard(r *reading) {
 	if stamp := a.first(r, identityInterval, rom, "timestamp"); stamp != "0" {
 		static("shell_timestamp", stamp)
 	}
-	// Two-stage shells print uuids without dashes.
 	for _, id := range a.uuids(r, "logic_uuids") {
 		static("logic", id)
 	}
@@ -207,16 +203,11 @@ func (a *alveo) uuids(r *reading, file string) []string {
 	}
 	var ids []string
 	for id := range strings.FieldsSeq(text) {
-		if id = strings.ToLower(id); (isUUID(id) || isHexID(id)) && len(ids) < maxSlots {
+		if id = strings.ToLower(id); isUUID(id) && len(ids) < maxSlots {
 			ids = append(ids, id)
 		}
 	}
 	return ids
-}
-
-// isHexID reports whether s is a uuid without dashes.
-func isHexID(s string) bool {
-	return len(s) == 32 && sysfs.Hex(s)
 }
 
 // productName is the name from the board's controller, else one made of the
@@ -276,7 +267,7 @@ func (a *alveo) images(r *reading) (answered bool) {
 		}
 		if now := strings.Join(ids, " "); now != a.image {
 			if a.asked {
-				a.changed(r)
+				r.fs.forget()
 			}
 			a.image = now
 		}
@@ -343,10 +334,10 @@ func parseUUIDs(text string) (uuids []string, ok bool) {
 	return uuids, true
 }
 
-// isUUID reports whether s is 8-4-4-4-12 lower-case hexadecimal digits.
-func isUUID(s string) bool {
-	return len(s) == len(nullUUID) && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' && isHexID(strings.ReplaceAll(s, "-", ""))
-}
+// uuidForm is a uuid in lower case; two-stage shells print it without dashes.
+var uuidForm = regexp.MustCompile(`^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})$`)
+
+func isUUID(s string) bool { return uuidForm.MatchString(s) }
 
 // subdevices are the parts of one PCI function by the driver's names:
 // directories such as xmc.u.18874368, dma.xdma.u.5242880 or, in old releases,
@@ -413,13 +404,8 @@ func listSubdevices(r *reading, dir string) subdevices {
 	return s
 }
 
-// list lists the parts of the card's functions, when that is due or something
-// has changed.
+// list lists the parts of the card's functions.
 func (a *alveo) list(r *reading) {
-	if !a.listed.IsZero() && r.now.Sub(a.listed) < a.options.SlowInterval {
-		return
-	}
-	a.listed = r.now
 	a.user, a.mgmt = subdevices{}, subdevices{}
 	for _, dir := range append([]string{a.dir}, a.claims...) {
 		switch driver, _ := r.fs.Link(dir + "/driver"); {
@@ -440,13 +426,6 @@ func (a *alveo) list(r *reading) {
 	case time.Since(a.load.since) >= longestLoad:
 		a.load.unit = ""
 	}
-}
-
-// changed makes the next round list the directories and read the slow files
-// again.
-func (a *alveo) changed(r *reading) {
-	a.listed = time.Time{}
-	r.fs.forget()
 }
 
 // unsigned reads an integer of at least 0, decimal or 0x, at most once in an

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
@@ -70,8 +69,7 @@ func (a *alveo) queues(r *reading, units []computeUnit) map[uint64]map[string]ui
 		}
 		text, ok := r.text(dir + "/cu_stat")
 		if !ok {
-			a.listed = time.Time{} // it has left
-			continue
+			continue // it has left
 		}
 		q := parseNumbers(text)
 		_, complete := q["Bad state"]
