@@ -11,12 +11,7 @@
 // address.
 package amd
 
-import (
-	"path"
-	"slices"
-	"strings"
-	"time"
-)
+import "time"
 
 // Name is the value of the label source.
 const Name = "amd"
@@ -27,17 +22,15 @@ const (
 	// rare is the time between two reads of RAS counters: a read asks the
 	// firmware and clears the hardware's own counters.
 	rare = time.Minute
-	// never is for what does not change while the driver is bound.
-	never = 1 << 62
 	// driverDir has a link per GPU.
 	driverDir = "bus/pci/drivers/amdgpu"
 )
 
 // allowed are the files that the Source opens, in the PCI directory of a GPU and
-// of the port above it, as patterns of path.Match.
+// of the port above it.
 var allowed = []string{
 	"power/runtime_status", "power/control", "power/autosuspend_delay_ms",
-	"device", "numa_node", "max_link_speed", "max_link_width", "../max_link_speed", "../max_link_width",
+	"device", "numa_node", "max_link_speed", "max_link_width",
 	"unique_id", "product_name", "product_number", "serial_number", "vbios_version", "fw_version/*_fw_version",
 	"mem_info_vram_total", "mem_info_vram_used", "mem_info_vis_vram_total", "mem_info_vis_vram_used",
 	"mem_info_gtt_total", "mem_info_gtt_used",
@@ -47,16 +40,6 @@ var allowed = []string{
 	"hwmon/hwmon*/power1_input", "hwmon/hwmon*/power1_average", "hwmon/hwmon*/power1_cap*", "hwmon/hwmon*/fan1_input",
 	"hwmon/hwmon*/freq[12]_input",
 	"ras/*_err_count", "ras/aca_*", "ras/gpu_vram_bad_pages",
-}
-
-func allows(name string) bool {
-	for strings.HasPrefix(name, "../../") { // a port further up
-		name = strings.TrimPrefix(name, "../")
-	}
-	return slices.ContainsFunc(allowed, func(p string) bool {
-		ok, err := path.Match(p, name)
-		return ok && err == nil
-	})
 }
 
 // models are the names of Instinct boards by their PCI device id, for boards whose

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,11 +18,10 @@ import (
 
 // card reads one GPU. Its goroutine alone uses it.
 type card struct {
-	fs      sysfs.FS
+	fs      *sysfs.Reader
 	address string
 	dir     string // its PCI directory
 	index   string
-	kept    map[string]text // of files that are read seldom
 
 	refused string // why the last table was refused
 	last    *table
@@ -30,12 +30,6 @@ type card struct {
 	throttled map[string]float64
 	// before is the last reading of a GPU that is not read now, to let it sleep.
 	before *reading
-}
-
-type text struct {
-	text string
-	err  error
-	at   time.Time
 }
 
 // reading is one round of one GPU and its partitions.
@@ -72,11 +66,10 @@ func (c *card) read(now time.Time) reading {
 	if awake {
 		t = l.measure()
 	}
-	asleep := !awake
-	if asleep {
+	if !awake {
 		c.last = nil
 	}
-	if asleep || l.answered {
+	if !awake || l.answered {
 		l.Sampled = now
 	} else {
 		l.Down = collector.ReasonError
@@ -90,29 +83,24 @@ func (c *card) read(now time.Time) reading {
 // restsSoon reports whether the GPU was idle and may be suspended: it is left
 // alone for longer than the delay after which it is.
 func (c *card) restsSoon(now time.Time) bool {
-	if c.before == nil || c.last == nil || c.kept["power/control"].text != "auto" {
+	if c.before == nil || c.last == nil {
 		return false
 	}
+	control, _ := c.fs.ReadEvery(now, slow, c.dir+"/power/control")
+	text, _ := c.fs.ReadEvery(now, slow, c.dir+"/power/autosuspend_delay_ms")
 	busy, known := c.last.get(gfxActivity)
-	delay, err := strconv.Atoi(c.kept["power/autosuspend_delay_ms"].text)
-	return known && busy < 5 && err == nil && delay > 0 && now.Sub(c.at) < 3*time.Duration(delay)*time.Millisecond
+	delay, err := strconv.Atoi(text)
+	return control == "auto" && known && busy < 5 && err == nil && delay > 0 && now.Sub(c.at) < 3*time.Duration(delay)*time.Millisecond
 }
 
 // every reads an attribute at most once in interval. An absent attribute, and an
 // attribute that this GPU does not support, is no error.
 func (l *look) every(interval time.Duration, name string) (string, bool) {
-	k, known := l.kept[name]
-	if !known || l.now.Sub(k.at) >= interval && interval != never {
-		k = text{at: l.now}
-		if k.err = errors.New("not on the list"); allows(name) {
-			k.text, k.err = l.fs.Read(l.dir + "/" + name)
-		}
-		l.kept[name] = k
+	text, err := l.fs.ReadEvery(l.now, interval, path.Join(l.dir, name))
+	if err != nil && !expected(err) && interval == 0 {
+		l.errs = append(l.errs, fmt.Errorf("read %s: %w", l.address, err))
 	}
-	if k.err != nil && !expected(k.err) && interval == 0 {
-		l.errs = append(l.errs, fmt.Errorf("read %s: %w", l.address, k.err))
-	}
-	return k.text, k.err == nil && k.text != ""
+	return text, err == nil && text != ""
 }
 
 // expected reports whether an error is an answer of the driver: not on this card,
@@ -140,26 +128,24 @@ func (l *look) number(interval time.Duration, name string, unit float64, m *coll
 }
 
 func (l *look) identify() {
-	if id, ok := l.every(never, "unique_id"); ok && len(id) == 16 && strings.Trim(id, "0") != "" {
+	if id, ok := l.every(sysfs.Never, "unique_id"); ok && len(id) == 16 && strings.Trim(id, "0") != "" {
 		l.ID = "GPU-" + id
 	}
-	device, _ := l.every(never, "device")
+	device, _ := l.every(sysfs.Never, "device")
 	device = strings.TrimPrefix(device, "0x")
-	product, _ := l.every(never, "product_name")
-	serial, _ := l.every(never, "serial_number")
-	part, _ := l.every(never, "product_number")
-	numa, _ := l.every(never, "numa_node")
+	product, _ := l.every(sysfs.Never, "product_name")
+	serial, _ := l.every(sysfs.Never, "serial_number")
+	part, _ := l.every(sysfs.Never, "product_number")
+	numa, _ := l.every(sysfs.Never, "numa_node")
 	if strings.HasPrefix(numa, "-") {
 		numa = ""
 	}
-	l.every(slow, "power/control")
-	l.every(slow, "power/autosuspend_delay_ms")
 	l.Model = cmp.Or(product, models[device].name, "AMD GPU "+device)
 	if l.layout() == "" {
 		l.KubeIDs = l.nodes(l.dir, l.address)
 	}
 	l.Set(collector.DeviceInfo, 1, "gpu", "amd", l.Model, models[device].architecture, l.index, l.address, numa, serial, part, "")
-	if v, ok := l.every(never, "vbios_version"); ok {
+	if v, ok := l.every(sysfs.Never, "vbios_version"); ok {
 		l.Set(collector.FirmwareInfo, 1, "vbios", v)
 	}
 	files, _ := l.fs.Names(l.dir + "/fw_version")
@@ -306,10 +292,9 @@ var generations = map[float64]float64{25: 1, 50: 2, 80: 3, 160: 4, 320: 5, 640: 
 // tabled sets the readings of a table.
 func (l *look) tabled(t *table, heat map[string]float64) {
 	for _, n := range []named{{edge, "gpu"}, {hotspot, "junction"}, {memory, "memory"}, {regulator, "vrsoc"}} {
-		q, sensor := n.of, n.label
-		if v, ok := t.get(q); ok {
-			l.Set(collector.TemperatureCelsius, v, sensor)
-			heat[sensor] = v
+		if v, ok := t.get(n.of); ok {
+			l.Set(collector.TemperatureCelsius, v, n.label)
+			heat[n.label] = v
 		}
 	}
 	busy := func(engine string, v float64, ok bool) {
@@ -318,9 +303,8 @@ func (l *look) tabled(t *table, heat map[string]float64) {
 		}
 	}
 	for _, n := range []named{{gfxActivity, "compute"}, {memActivity, "memory"}, {mmActivity, "video"}, {jpegActivity, "jpeg"}} {
-		q, engine := n.of, n.label
-		v, ok := mean(t.values[q])
-		busy(engine, v, ok)
+		v, ok := mean(t.values[n.of])
+		busy(n.label, v, ok)
 	}
 	video, known := mean(t.values[vcnActivity])
 	if !known && len(t.parts) > 0 {
@@ -334,14 +318,13 @@ func (l *look) tabled(t *table, heat map[string]float64) {
 			l.Set(collector.PowerAverage, v)
 		}
 	}
-	device, _ := l.every(never, "device")
+	device, _ := l.every(sysfs.Never, "device")
 	if v, ok := t.get(energy); ok && v > 0 && (!one || models[strings.TrimPrefix(device, "0x")].architecture == "CDNA 2") {
 		l.Set(collector.EnergyJoules, v/(1<<16))
 	}
 	for _, n := range []named{{gfxClock, "sm"}, {memClock, "memory"}, {videoClock, "video"}} {
-		q, clock := n.of, n.label
-		if v, ok := highest(t.values[q]); ok {
-			l.Set(collector.ClockHertz, v*1e6, clock)
+		if v, ok := highest(t.values[n.of]); ok {
+			l.Set(collector.ClockHertz, v*1e6, n.label)
 		}
 	}
 	if v, ok := t.get(fan); ok {
@@ -357,9 +340,8 @@ func (l *look) tabled(t *table, heat map[string]float64) {
 		l.Set(collector.PCIeReplays, v)
 	}
 	for _, n := range []named{{rollovers, "replay_rollover"}, {toRecovery, "l0_to_recovery"}, {naksSent, "nak_sent"}, {naksReceived, "nak_received"}} {
-		q, kind := n.of, n.label
-		if v, ok := t.get(q); ok {
-			l.Set(collector.PCIeErrors, v, kind)
+		if v, ok := t.get(n.of); ok {
+			l.Set(collector.PCIeErrors, v, n.label)
 		}
 	}
 	for i, v := range t.values[xgmiStatus] {
@@ -393,9 +375,8 @@ var hwmonSensors = []struct{ channel, sensor string }{{"temp1", "gpu"}, {"temp2"
 
 // sensors reads single attributes of a GPU without a table that can be decoded.
 func (l *look) sensors(hwmon string, heat map[string]float64) {
-	for _, n := range [][2]string{{"gpu_busy_percent", "compute"}, {"mem_busy_percent", "memory"}, {"vcn_busy_percent", "video"}} {
-		file, engine := n[0], n[1]
-		_, ok := l.number(0, file, 100, collector.UtilizationRatio, engine)
+	for _, n := range []struct{ file, engine string }{{"gpu_busy_percent", "compute"}, {"mem_busy_percent", "memory"}, {"vcn_busy_percent", "video"}} {
+		_, ok := l.number(0, n.file, 100, collector.UtilizationRatio, n.engine)
 		l.answered = l.answered || ok
 	}
 	if hwmon == "" {
@@ -440,11 +421,10 @@ func (l *look) limits(hwmon string, heat map[string]float64) {
 			l.number(slow, hwmon+"power1_cap"+limit.file, 1e6, collector.PowerLimit, limit.name)
 		}
 	}
-	for _, n := range [][2]string{{"pp_dpm_sclk", "sm"}, {"pp_dpm_mclk", "memory"}} {
-		file, clock := n[0], n[1]
-		text, _ := l.every(slow, file)
+	for _, n := range []struct{ file, clock string }{{"pp_dpm_sclk", "sm"}, {"pp_dpm_mclk", "memory"}} {
+		text, _ := l.every(slow, n.file)
 		if mhz, ok := highestLevel(text); ok {
-			l.Set(collector.ClockMax, mhz*1e6, clock)
+			l.Set(collector.ClockMax, mhz*1e6, n.clock)
 		}
 	}
 	l.linkLimits()
@@ -466,13 +446,13 @@ func highestLevel(text string) (most float64, ok bool) {
 // switch on the card has a faster link to the GPU than the slot has to the switch.
 func (l *look) linkLimits() {
 	speed := func(name string) float64 {
-		text, _ := l.every(never, name)
+		text, _ := l.every(sysfs.Never, name)
 		number, _, _ := strings.Cut(text, " ")
 		v, _ := strconv.ParseFloat(number, 64)
 		return generations[v*10]
 	}
 	width := func(name string) float64 {
-		text, _ := l.every(never, name)
+		text, _ := l.every(sysfs.Never, name)
 		v, _ := strconv.ParseFloat(text, 64)
 		return v
 	}
@@ -523,8 +503,7 @@ func (l *look) errors() {
 	if !slices.Contains(files, "gpu_vram_bad_pages") {
 		return
 	}
-	text, _ := l.every(rare, "ras/gpu_vram_bad_pages")
-	if l.kept["ras/gpu_vram_bad_pages"].err == nil {
+	if text, err := l.fs.ReadEvery(l.now, rare, l.dir+"/ras/gpu_vram_bad_pages"); err == nil {
 		retired, pending := badPages(text)
 		l.Set(collector.RetiredPages, float64(retired), "unknown")
 		l.SetBool(collector.RetiredPagesPending, pending > 0)

@@ -93,7 +93,7 @@ func (s *Source) list(names []string) {
 		if err != nil {
 			continue // it is leaving
 		}
-		c := &card{fs: s.fs, address: at, dir: dir, index: strconv.Itoa(i), kept: map[string]text{}, throttled: map[string]float64{}}
+		c := &card{fs: sysfs.NewReader(s.fs, allowed), address: at, dir: dir, index: strconv.Itoa(i), throttled: map[string]float64{}}
 		s.slots[at] = &slot{Slot: solo.Slot[reading]{Worker: solo.New(c.guarded, nil)}, address: at, here: true}
 	}
 }

@@ -39,14 +39,12 @@ func findAWS(fs *tree) ([]place, error) {
 		}
 		return nil, err
 	}
-	// The lister's tree opens nothing; this one shares its cache.
-	ids := &tree{FS: fs.FS, allow: pciFiles, allowed: fs.allowed, slow: fs.slow}
-	if len(ids.slow) > 4*len(names)+64 {
-		ids.forget() // of functions that have left
+	if fs.Cached() > 4*len(names)+64 {
+		fs.Forget() // functions have left
 	}
 	now := time.Now()
 	read := func(address, file string) string {
-		text, _ := ids.ReadEvery(now, identityInterval, "bus/pci/devices/"+address+"/"+file)
+		text, _ := fs.ReadEvery(now, identityInterval, "bus/pci/devices/"+address+"/"+file)
 		return text
 	}
 	var places []place

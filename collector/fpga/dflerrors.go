@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 //go:embed dflerrors.tsv
@@ -98,7 +99,7 @@ func (c *dflCard) readRegisters(r *reading, dir string, registers []register) {
 
 // revision returns the revision of the bits of a directory's registers.
 func (r *reading) revision(dir string) int {
-	text, ok := r.textEvery(never, dir+"/revision")
+	text, ok := r.textEvery(sysfs.Never, dir+"/revision")
 	n, err := strconv.Atoi(text)
 	if !ok || err != nil || n < 0 {
 		return unknownRevision

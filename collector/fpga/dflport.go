@@ -29,7 +29,7 @@ const afuGrace = 60 * time.Second
 // newPort returns the port in a directory.
 func (c *dflCard) newPort(r *reading, dir string) *dflPort {
 	p := &dflPort{dir: dir, name: "port" + strings.TrimPrefix(path.Base(dir), c.driver.prefix+"port.")}
-	if id, ok := r.textEvery(never, dir+"/id"); ok { // its number in the FME, behind no lock
+	if id, ok := r.textEvery(sysfs.Never, dir+"/id"); ok { // its number in the FME, behind no lock
 		if n, err := strconv.ParseUint(id, 0, 16); err == nil {
 			p.name = "port" + strconv.FormatUint(n, 10)
 		}

@@ -48,8 +48,6 @@ const (
 	identityInterval = time.Minute
 	// rareInterval is for reads that are expensive for the card.
 	rareInterval = time.Hour
-	// never is for what does not change while a driver is bound.
-	never = 1 << 62
 )
 
 // Bounds on what the Source keeps for a machine.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // managerStates are the states of an FPGA manager as printed by
@@ -88,7 +89,7 @@ func (m *fpgaManager) read(r *reading) bool {
 		return true
 	}
 	if m.name == "" {
-		name, _ := r.textEvery(never, dir+"/name")
+		name, _ := r.textEvery(sysfs.Never, dir+"/name")
 		m.name = tidy(name)
 	}
 	state, ok := r.got(m.look(r.fs))

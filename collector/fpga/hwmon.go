@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // chip is one hwmon device of a card with its sensors and their metrics. The
@@ -136,7 +137,7 @@ func (r *reading) findSensors(c *chip, list []channel, end string, taken map[str
 		}
 		label := ""
 		if has[id+"_label"] {
-			label, _ = r.textEvery(never, c.dir+"/"+id+"_label")
+			label, _ = r.textEvery(sysfs.Never, c.dir+"/"+id+"_label")
 		}
 		label = title(ch.kind, id, tidy(label))
 		if label == "" {

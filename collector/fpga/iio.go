@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // iioNames are the converters that measure the FPGA.
@@ -56,7 +57,7 @@ func (r *reading) readChannel(dir, channel, chip string, files []string) {
 	}
 	label := iioSensor(chip, id)
 	if has("_label") {
-		if text, ok := r.textEvery(never, dir+"/"+channel+"_label"); ok && text != "" {
+		if text, ok := r.textEvery(sysfs.Never, dir+"/"+channel+"_label"); ok && text != "" {
 			label = tidy(text)
 		}
 	}
@@ -93,7 +94,7 @@ func iioSensor(chip, id string) string {
 
 // fixed reads a constant of the device, such as a scale.
 func (r *reading) fixed(file string) (float64, bool) {
-	text, ok := r.textEvery(never, file)
+	text, ok := r.textEvery(sysfs.Never, file)
 	if !ok {
 		return 0, false
 	}

@@ -309,7 +309,7 @@ func (c *socCard) readStatus(r *reading, rest bool) {
 	}
 	if loads := c.manager.region.total(); !rest || loads != c.loads {
 		c.loads = loads
-		c.fs.forget()
+		c.fs.Forget()
 	}
 	if !rest {
 		r.Set(collector.FPGABitstreamLoaded, 0, fabric)

@@ -39,7 +39,7 @@ func newSource(f sysfs.FS, o Options, list []*family) *Source {
 	if o.SlowInterval <= 0 {
 		o.SlowInterval = defaultSlowInterval
 	}
-	l := &lister{families: list, fs: newTree(f, nil), last: map[*family][]place{}}
+	l := &lister{families: list, fs: newTree(f, pciFiles), last: map[*family][]place{}}
 	return &Source{
 		fs: f, options: o,
 		finder:   solo.Slot[listing]{Worker: solo.New(l.list, nil)},

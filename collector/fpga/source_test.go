@@ -339,20 +339,20 @@ func TestAllowLists(t *testing.T) {
 		"../../etc/shadow", "class/fpga_manager/fpga0/../../../../etc/state",
 	} {
 		for _, f := range families {
-			if allows(f.allow, file) {
+			if sysfs.Allows(f.allow, file) {
 				t.Errorf("%s may open %s", f.name, file)
 			}
 		}
 	}
 	fs := newTree(sysfs.New(t.TempDir()), []string{"a/b*"})
-	if _, err := fs.Read("x/a/b1"); errors.Is(err, errForbidden) {
+	if _, err := fs.Read("x/a/b1"); errors.Is(err, sysfs.ErrForbidden) {
 		t.Error("an allowed file is not")
 	}
 	for _, name := range []string{"a/c", "b1", "a/b1/c", "b/b1", ""} {
-		if _, err := fs.Read(name); !errors.Is(err, errForbidden) {
+		if _, err := fs.Read(name); !errors.Is(err, sysfs.ErrForbidden) {
 			t.Errorf("%q: %v", name, err)
 		}
-		if _, err := fs.ReadBytes(name, 1); !errors.Is(err, errForbidden) {
+		if _, err := fs.ReadBytes(name, 1); !errors.Is(err, sysfs.ErrForbidden) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

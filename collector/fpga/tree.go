@@ -2,80 +2,21 @@ package fpga
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// errForbidden: the file is not on the allow-list of its family.
-var errForbidden = errors.New("not on the allow-list of its driver")
+// tree opens only the files on the allow-list of a family. It belongs to one
+// goroutine.
+type tree struct{ *sysfs.Reader }
 
-// tree opens only the files on an allow-list. It belongs to one goroutine.
-type tree struct {
-	sysfs.FS
-	allow   []string
-	allowed map[string]bool
-	slow    map[string]*slowText
-}
-
-// slowText is an attribute as last read.
-type slowText struct {
-	text string
-	err  error
-	at   time.Time
-}
-
-func newTree(f sysfs.FS, allow []string) *tree {
-	return &tree{FS: f, allow: allow, allowed: map[string]bool{}, slow: map[string]*slowText{}}
-}
-
-// Read is sysfs.FS.Read for an allowed file.
-func (t *tree) Read(name string) (string, error) {
-	if err := t.check(name); err != nil {
-		return "", err
-	}
-	return t.FS.Read(name)
-}
-
-// ReadBytes is sysfs.FS.ReadBytes for an allowed file.
-func (t *tree) ReadBytes(name string, limit int) ([]byte, error) {
-	if err := t.check(name); err != nil {
-		return nil, err
-	}
-	return t.FS.ReadBytes(name, limit)
-}
-
-// ReadLines is sysfs.FS.ReadLines for an allowed file.
-func (t *tree) ReadLines(name string, longest, limit int) (string, error) {
-	if err := t.check(name); err != nil {
-		return "", err
-	}
-	return t.FS.ReadLines(name, longest, limit)
-}
-
-// ReadEvery is Read at most once in interval. An errno is cached like a text,
-// except ENOENT: a missing file may appear.
-func (t *tree) ReadEvery(now time.Time, interval time.Duration, name string) (string, error) {
-	s := t.slow[name]
-	if s != nil && (now.Sub(s.at) < interval || interval == never) {
-		return s.text, s.err
-	}
-	text, err := t.Read(name)
-	if err != nil && absent(err) {
-		delete(t.slow, name)
-		return text, err
-	}
-	t.slow[name] = &slowText{text: text, err: err, at: now}
-	return text, err
-}
+func newTree(f sysfs.FS, allow []string) *tree { return &tree{sysfs.NewReader(f, allow)} }
 
 // Target returns the path to which a link of a class or a bus leads, if it exists. Such
 // a link leads to a device directly, so this is Resolve with two calls.
@@ -89,44 +30,6 @@ func (t *tree) Target(link string) (string, error) {
 		return "", &fs.PathError{Op: "resolve", Path: t.Path(link), Err: syscall.ENOENT}
 	}
 	return to, nil
-}
-
-// forget clears the cache of ReadEvery and of the allow-list.
-func (t *tree) forget() {
-	clear(t.slow)
-	clear(t.allowed)
-}
-
-// maxPaths bounds the paths that a tree caches: their numbers change when
-// drivers are bound again.
-const maxPaths = 4096
-
-func (t *tree) check(name string) error {
-	ok, known := t.allowed[name]
-	if !known {
-		if len(t.allowed) >= maxPaths {
-			t.forget()
-		}
-		ok = allows(t.allow, name)
-		t.allowed[name] = ok
-	}
-	if !ok {
-		return &fs.PathError{Op: "open", Path: name, Err: errForbidden}
-	}
-	return nil
-}
-
-// allows reports whether a pattern matches the end of name.
-func allows(patterns []string, name string) bool {
-	elements := strings.Split(name, "/")
-	return slices.ContainsFunc(patterns, func(p string) bool {
-		want := strings.Split(p, "/")
-		if len(want) > len(elements) || slices.Contains(elements, "..") {
-			return false
-		}
-		ok, err := path.Match(p, strings.Join(elements[len(elements)-len(want):], "/"))
-		return ok && err == nil
-	})
 }
 
 // absent reports whether err means that the file or the device does not exist

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // xmcSensor is a sensor by its file in a part of the card: one row for each
@@ -155,12 +156,12 @@ func (a *alveo) board(r *reading) {
 func (a *alveo) hwmonPower(r *reading) {
 	for _, dir := range slices.Concat(a.mgmt.hwmon, a.user.hwmon) {
 		unit := 1e-6
-		switch name, _ := r.textEvery(never, dir+"/name"); {
+		switch name, _ := r.textEvery(sysfs.Never, dir+"/name"); {
 		case strings.Contains(name, "_hwmon_sdm_"):
 			if status, ok := r.text(dir + "/power1_status"); !ok || status != "Sensor Present and Valid" {
 				continue
 			}
-			exponent, _ := r.textEvery(never, dir+"/power1_unitm")
+			exponent, _ := r.textEvery(sysfs.Never, dir+"/power1_unitm")
 			if unit = map[string]float64{"0": 1, "-3": 1e-3, "-6": 1e-6}[exponent]; unit == 0 {
 				continue
 			}

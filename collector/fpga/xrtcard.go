@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // alveo reads one card.
@@ -155,7 +156,7 @@ func (a *alveo) identifyCard(r *reading) {
 	part := a.first(r, identityInterval, rom, "FPGA")
 	serial := a.first(r, identityInterval, controllers, "serial_num")
 	number := a.first(r, identityInterval, versals, "bd_part_num")
-	r.Model = productName(a.first(r, identityInterval, controllers, "bd_name"), a.first(r, never, functions, "board_name"), vbnv)
+	r.Model = productName(a.first(r, identityInterval, controllers, "bd_name"), a.first(r, sysfs.Never, functions, "board_name"), vbnv)
 
 	r.Set(collector.DeviceInfo, 1, string(collector.FPGA), r.Vendor, r.Model, part, "", r.PCI, r.pci.node, serial, number, "")
 	driver := "xocl"
@@ -197,7 +198,7 @@ func (a *alveo) uuids(r *reading, file string) []string {
 	if a.user.dir == "" {
 		return nil
 	}
-	text, err := r.fs.ReadEvery(r.now, never, a.user.dir+"/"+file)
+	text, err := r.fs.ReadEvery(r.now, sysfs.Never, a.user.dir+"/"+file)
 	if err != nil {
 		return nil
 	}
@@ -267,7 +268,7 @@ func (a *alveo) images(r *reading) (answered bool) {
 		}
 		if now := strings.Join(ids, " "); now != a.image {
 			if a.asked {
-				r.fs.forget()
+				r.fs.Forget()
 			}
 			a.image = now
 		}

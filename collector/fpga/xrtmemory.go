@@ -50,7 +50,7 @@ func (a *alveo) firewalls(r *reading) {
 func (a *alveo) ecc(r *reading) {
 	for _, kind := range []string{"mig", "mig.hbm"} {
 		for _, dir := range a.mgmt.of(kind) {
-			name, _ := r.textEvery(never, dir+"/name")
+			name, _ := r.textEvery(sysfs.Never, dir+"/name")
 			if name = tidy(name); name == "" {
 				name = path.Base(dir)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // unitQueues are the values of the label queue by the keys of cu_stat.
@@ -63,7 +64,7 @@ func (a *alveo) queues(r *reading, units []computeUnit) map[uint64]map[string]ui
 	}
 	waiting := make(map[uint64]map[string]uint64, len(units))
 	for _, dir := range a.user.of("cu") {
-		address, ok := r.unsigned(collector.FPGAQueueLength, never, dir+"/base_paddr")
+		address, ok := r.unsigned(collector.FPGAQueueLength, sysfs.Never, dir+"/base_paddr")
 		if !ok {
 			continue
 		}
