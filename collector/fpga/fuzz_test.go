@@ -10,6 +10,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 // FuzzTree: for any content of a card's file, the card is there, every reading is in
@@ -50,13 +51,13 @@ func FuzzTree(f *testing.F) {
 // check fails for what a device must never contain.
 func check(t *testing.T, d *collector.Device) {
 	t.Helper()
-	list := series(d)
+	list := simtest.Series(*d)
 	seen := map[string]bool{}
 	for i, r := range d.Readings {
 		if !r.Metric.Range.Contains(r.Value) || len(r.Labels) != len(r.Metric.Labels) {
 			t.Errorf("%s: %s", d.ID, list[i])
 		}
-		name := seriesName(r.Metric, r.Labels)
+		name := simtest.SeriesName(r.Metric, r.Labels)
 		if seen[name] {
 			t.Errorf("%s: %s twice", d.ID, name)
 		}

@@ -1,10 +1,8 @@
 package fpga_test
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"testing"
+	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/fpga"
@@ -52,11 +50,10 @@ func open(tb testing.TB, fs sysfs.FS, o fpga.Options) *fpga.Source {
 	return s
 }
 
-// sample returns a Round in which every device was read after the call: a
-// Source may return a slow card's previous result.
+// sample is a Round in which every device was read after the call.
 func sample(tb testing.TB, s *fpga.Source) collector.Round {
 	tb.Helper()
-	r, err := attempt(tb, s)
+	r, err := simtest.Fresh(tb, s)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -72,28 +69,6 @@ func one(tb testing.TB, r collector.Round) collector.Device {
 	return r.Devices[0]
 }
 
-// series returns the readings of d as lines of the exposition, sorted.
-func series(d *collector.Device) []string {
-	var out []string
-	for _, r := range d.Readings {
-		out = append(out, fmt.Sprintf("%s %v", seriesName(r.Metric, r.Labels), r.Value))
-	}
-	slices.Sort(out)
-	return out
-}
-
-func seriesName(m *collector.Metric, labels []string) string {
-	var b strings.Builder
-	b.WriteString(m.Name)
-	for i, l := range m.Labels {
-		fmt.Fprintf(&b, "%c%s=%q", ",{"[min(1, 1-min(i, 1))], l, labels[i])
-	}
-	if len(m.Labels) > 0 {
-		b.WriteString("}")
-	}
-	return b.String()
-}
-
 // value returns the value of the first series whose labels begin with those given, and
 // whether d has one.
 var value = simtest.Value
@@ -102,7 +77,7 @@ var value = simtest.Value
 func want(tb testing.TB, d collector.Device, v float64, m *collector.Metric, labels ...string) {
 	tb.Helper()
 	if got, ok := value(d, m, labels...); !ok || got != v {
-		tb.Errorf("%s is %v (there: %v), want %v", seriesName(m, labels), got, ok, v)
+		tb.Errorf("%s is %v (there: %v), want %v", simtest.SeriesName(m, labels), got, ok, v)
 	}
 }
 
@@ -110,34 +85,26 @@ func want(tb testing.TB, d collector.Device, v float64, m *collector.Metric, lab
 func wantNone(tb testing.TB, d collector.Device, m *collector.Metric, labels ...string) {
 	tb.Helper()
 	if got, ok := value(d, m, labels...); ok {
-		tb.Errorf("%s is %v, want none", seriesName(m, labels), got)
+		tb.Errorf("%s is %v, want none", simtest.SeriesName(m, labels), got)
 	}
-}
-
-// page is a Round as text.
-func page(r collector.Round) string {
-	var b strings.Builder
-	for i := range r.Devices {
-		d := &r.Devices[i]
-		fmt.Fprintf(&b, "device %s vendor=%s model=%q pci=%s functions=%v driver=%q kube=%v down=%q\n", d.ID, d.Vendor, d.Model, d.PCI, d.Functions, d.Driver, d.KubeIDs, d.Down)
-		for _, s := range series(d) {
-			fmt.Fprintln(&b, s)
-		}
-		for _, j := range d.Rejects {
-			fmt.Fprintf(&b, "rejected %s: %s\n", j.Metric.Name, j.Reason)
-		}
-	}
-	for _, d := range r.Distributions {
-		fmt.Fprintf(&b, "%s device=%s counts=%v sum=%v\n", seriesName(d.Metric, d.Labels), d.Device, d.Counts, d.Sum)
-	}
-	return b.String()
 }
 
 // TestGolden: the devices of each tree, line by line.
 func TestGolden(t *testing.T) {
 	for _, name := range trees {
 		t.Run(name, func(t *testing.T) {
-			golden.Compare(t, "testdata/"+name+".golden", page(sample(t, open(t, mounted(t, load(t, name)), quiet))))
+			golden.Compare(t, "testdata/"+name+".golden", simtest.Page(sample(t, open(t, mounted(t, load(t, name)), quiet))))
 		})
 	}
+}
+
+// TestCases plays the cases of each family.
+func TestCases(t *testing.T) {
+	simtest.Cases(t, func(tb testing.TB, sys string, slow bool, emit func(collector.Event)) collector.Source {
+		o := fpga.Options{PollInterval: -1, Emit: emit}
+		if slow {
+			o.SlowInterval = time.Nanosecond
+		}
+		return open(tb, sysfs.New(sys), o)
+	})
 }

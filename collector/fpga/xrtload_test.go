@@ -27,15 +27,6 @@ func (e *events) emit(ev collector.Event) {
 	e.list = append(e.list, ev)
 }
 
-// take returns the events since the last take.
-func (e *events) take() []collector.Event {
-	e.Lock()
-	defer e.Unlock()
-	list := e.list
-	e.list = nil
-	return list
-}
-
 func (e *events) all() []collector.Event {
 	e.Lock()
 	defer e.Unlock()

@@ -4,8 +4,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/pcie"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 var trees = []string{
@@ -19,4 +22,14 @@ func TestGolden(t *testing.T) {
 			golden.Compare(t, filepath.Join("testdata", name+".golden"), lines(sample(t, s)))
 		})
 	}
+}
+
+// TestCases plays the cases of changes on the bus.
+func TestCases(t *testing.T) {
+	none := sysfs.New(t.TempDir())
+	simtest.Cases(t, func(tb testing.TB, sys string, _ bool, _ func(collector.Event)) collector.Source {
+		s := pcie.New(sysfs.New(sys), none, pcie.Options{})
+		tb.Cleanup(func() { s.Close() })
+		return s
+	})
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -48,25 +47,6 @@ func TestAbsent(t *testing.T) {
 				t.Errorf("%v, %v; want ErrAbsent", round, err)
 			}
 		})
-	}
-}
-
-// TestLastOneGone: a machine whose only card has left is not a machine without
-// cards.
-func TestLastOneGone(t *testing.T) {
-	tree := load(t, "intel-pac-a10-dfl")
-	dir := write(t, tree)
-	s := open(t, dir, pcie.Options{})
-	if got := ids(sample(t, s)); !slices.Equal(got, []string{"0000:3b:00.0"}) {
-		t.Fatal(got)
-	}
-	before := tree.Clone()
-	tree.Remove("/sys/bus/pci/devices/0000:3b:00.0")
-	if err := tree.Sync(dir, before); err != nil {
-		t.Fatal(err)
-	}
-	if got := ids(sample(t, s)); len(got) > 0 {
-		t.Error(got)
 	}
 }
 
@@ -190,29 +170,6 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestDead: a card that reads all ones or is marked as disconnected does not
-// respond; its port still has its counters.
-func TestDead(t *testing.T) {
-	tree := load(t, "bus")
-	tree.SetErr(at(oldGPU, "current_link_width"), syscall.EINVAL)
-	s := open(t, mount(t, tree), pcie.Options{})
-	round := sample(t, s)
-	for _, id := range []string{dead, oldGPU} {
-		d := device(round, id)
-		if d == nil || d.Down != "" || len(d.Rejects) > 0 || !d.Sampled.IsZero() {
-			t.Errorf("%s: %+v", id, d)
-		}
-		want(t, d, 0, collector.PCIeResponding, id)
-		want(t, d, -1, collector.PCIeLinkWidth, id)
-		want(t, d, 1, collector.PCIeDriverBound, id, "nvidia")
-	}
-	d := device(round, dead)
-	want(t, d, 1, collector.PCIeResponding, "0000:17:01.0")
-	want(t, d, -1, collector.PCIeLinkWidth, "0000:17:01.0")
-	want(t, d, 16, collector.PCIeLinkWidthMax, "0000:17:01.0")
-	want(t, d, 1, collector.AERErrors, "0000:17:01.0", ownLink, "port", "fatal", "surprise_down")
-}
-
 const ownLink = "0"
 
 // TestHangs: a function whose read does not return does not respond and is not
@@ -268,147 +225,6 @@ func TestHangs(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestTrap14: a card that leaves the bus while it is read is left out, without
-// an error, and costs the others nothing.
-func TestTrap14(t *testing.T) {
-	for name, leave := range map[string]func(*faketree.Tree, string){
-		"listed no more": func(tree *faketree.Tree, dir string) {
-			tree.Remove(dir)
-			tree.Remove(at(gpu, ""))
-		},
-		"link without its end": func(tree *faketree.Tree, dir string) { tree.Remove(dir) },
-		"no device": func(tree *faketree.Tree, dir string) {
-			for _, file := range tree.Names(dir) {
-				if _, ok := tree.Get(dir + "/" + file); ok {
-					tree.SetErr(dir+"/"+file, syscall.ENODEV)
-				}
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tree := load(t, "bus")
-			dir, ok := tree.Real(at(gpu, ""))
-			if !ok {
-				t.Fatal("no such card")
-			}
-			s := open(t, mount(t, tree), pcie.Options{})
-			before := ids(sample(t, s))
-			leave(tree, dir)
-			got := ids(fresh(t, s))
-			rest := slices.DeleteFunc(slices.Clone(before), func(id string) bool { return id == gpu })
-			if len(rest) != len(before)-1 || !slices.Equal(got, rest) {
-				t.Errorf("%v, want %v", got, rest)
-			}
-		})
-	}
-}
-
-// TestComesBack: a card found again at its address is identified again.
-func TestComesBack(t *testing.T) {
-	tree := load(t, "bus")
-	dir, _ := tree.Real(at(gpu, ""))
-	s := open(t, mount(t, tree), pcie.Options{})
-	sample(t, s)
-	if err := tree.Rename(at(gpu, ""), "/sys/away"); err != nil {
-		t.Fatal(err)
-	}
-	if device(fresh(t, s), gpu) != nil {
-		t.Error("is there while it is away")
-	}
-	tree.Set(dir+"/device", "0x2331\n")
-	if err := tree.Rename("/sys/away", at(gpu, "")); err != nil {
-		t.Fatal(err)
-	}
-	d := device(fresh(t, s), gpu)
-	want(t, d, 1, collector.PCIeFunctionInfo, gpu, "0x10de", "0x2331")
-}
-
-func TestDriver(t *testing.T) {
-	tree := load(t, "bus")
-	tree.Remove("/proc/driver/nvidia")
-	s := open(t, mount(t, tree), pcie.Options{})
-	d := device(sample(t, s), gpu)
-	want(t, d, 1, collector.PCIeDriverBound, gpu, "nvidia")
-	tree.Remove(at(gpu, "driver"))
-	d = device(fresh(t, s), gpu)
-	want(t, d, 0, collector.PCIeDriverBound, gpu, "")
-	tree.Link(at(gpu, "driver"), "../../../../../../bus/pci/drivers/vfio-pci")
-	tree.Link(at(gpu, "iommu_group"), "../../../../../../kernel/iommu_groups/42")
-	d = device(fresh(t, s), gpu)
-	want(t, d, 1, collector.PCIeDriverBound, gpu, "vfio-pci")
-	if d.Driver != "vfio-pci" || !slices.Equal(d.KubeIDs, []string{"/dev/vfio/42"}) {
-		t.Error(d.Driver, d.KubeIDs)
-	}
-}
-
-// TestIntelGPU: an Intel GPU has the names that Intel's device plugin uses.
-func TestIntelGPU(t *testing.T) {
-	tree := load(t, "bus")
-	tree.Set(at(gpu, "vendor"), "0x8086\n")
-	tree.Set(at(gpu, "class"), "0x038000\n")
-	tree.Remove(at(gpu, "driver"))
-	tree.Link(at(gpu, "driver"), "../../../../../../bus/pci/drivers/xe")
-	for _, node := range []string{"card1", "renderD129"} {
-		tree.Mkdir(at(gpu, "drm/"+node))
-	}
-	d := device(sample(t, open(t, mount(t, tree), pcie.Options{})), gpu)
-	if d == nil || d.Vendor != "intel" || d.Class != collector.GPU || !slices.Equal(d.KubeIDs, []string{"card1", "renderD129"}) {
-		t.Errorf("%+v", d)
-	}
-}
-
-// TestUnreadable: a file that fails is an error with its name, and only its
-// values are absent.
-func TestUnreadable(t *testing.T) {
-	tree := load(t, "bus")
-	file := at(gpu, "aer_dev_correctable")
-	tree.SetErr(file, syscall.EIO)
-	s := open(t, mount(t, tree), pcie.Options{})
-	round, err := sampleFor(s, 2*time.Minute)
-	if !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "/"+gpu+"/aer_dev_correctable") {
-		t.Errorf("error %v", err)
-	}
-	d := device(round, gpu)
-	want(t, d, -1, collector.AERReports, gpu, ownLink, "device", "correctable")
-	want(t, d, 3, collector.AERReports, gpu, ownLink, "device", "nonfatal")
-	want(t, d, 16, collector.PCIeLinkWidth, gpu)
-	if d == nil || d.Down != "" || len(round.Devices) != len(ids(sample(t, open(t, write(t, load(t, "bus")), pcie.Options{})))) {
-		t.Errorf("%+v", d)
-	}
-}
-
-// TestFirstFunctionLeaves: the remaining function of a card represents it.
-func TestFirstFunctionLeaves(t *testing.T) {
-	tree := load(t, "xilinx-u250-xrt")
-	s := open(t, mount(t, tree), pcie.Options{})
-	d := device(sample(t, s), "0000:5e:00.0")
-	want(t, d, 16, collector.PCIeLinkWidth, "0000:5e:00.0")
-	want(t, d, -1, collector.PCIeLinkWidth, "0000:5e:00.1")
-	tree.Remove(at("0000:5e:00.0", ""))
-	round := fresh(t, s)
-	if got := ids(round); !slices.Equal(got, []string{"0000:5e:00.1"}) {
-		t.Fatal(got)
-	}
-	d = device(round, "0000:5e:00.1")
-	want(t, d, 16, collector.PCIeLinkWidth, "0000:5e:00.1")
-	want(t, d, 1, collector.PCIeDriverBound, "0000:5e:00.1", "xocl")
-}
-
-// TestIdentity: a function without an identity affects only itself, and is
-// named in the error.
-func TestIdentity(t *testing.T) {
-	tree := load(t, "bus")
-	tree.Set(at(gpu, "class"), "3D controller\n")
-	s := open(t, mount(t, tree), pcie.Options{})
-	round, err := sampleFor(s, 2*time.Minute)
-	if err == nil || !strings.Contains(err.Error(), gpu+": class is") {
-		t.Errorf("error %v", err)
-	}
-	if device(round, gpu) != nil || device(round, oldGPU) == nil {
-		t.Error(ids(round))
 	}
 }
 
