@@ -21,7 +21,7 @@ func (c Cover) includes(d *Device) bool {
 
 // Reserved reports whether the kernel driver of d reserves it for a virtual machine or a
 // program in user space. The vendor's driver cannot see such a device.
-func (d *Device) Reserved() bool { return d.Reserved() }
+func (d *Device) Reserved() bool { return slices.Contains(passthrough, d.Driver) }
 
 var passthrough = []string{"vfio-pci", "pci-stub", "uio_pci_generic", "igb_uio"}
 
