@@ -3,9 +3,7 @@ package collector
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 const (
@@ -177,78 +175,4 @@ func (h *history) begin(extra []int) {
 			h.xids.add(0, strconv.Itoa(x))
 		}
 	}
-}
-
-// attach adds event counts to the devices of a Snapshot, and devices that only
-// events have named.
-func (f faults) attach(s *Snapshot, extra []int) {
-	present := make(map[string]bool, len(s.Devices))
-	for i := range s.Devices {
-		d := &s.Devices[i]
-		present[d.ID] = true
-		if d.Parent != "" {
-			continue
-		}
-		for _, alias := range append([]string{d.PCI}, d.Functions...) {
-			if o := f[alias]; o != nil && alias != d.ID {
-				f.of(d.ID).adopt(o)
-				delete(f, alias)
-			}
-		}
-		if d.Vendor == "nvidia" && d.Class == GPU && !d.Witness {
-			f.of(d.ID).begin(extra)
-		}
-		if h := f[d.ID]; h != nil {
-			h.seen = true
-			d.Readings = h.append(d.Readings)
-		}
-	}
-	for id, h := range f {
-		switch {
-		case present[id]:
-		case h.seen:
-			delete(f, id) // the device has been forgotten
-		default:
-			s.Devices = append(s.Devices, h.unknownDevice(id))
-		}
-	}
-}
-
-func (h *history) append(out []Reading) []Reading {
-	for _, c := range []*cells{&h.xids, &h.reports, &h.last, &h.sxids, &h.events} {
-		out = append(out, c.list...)
-	}
-	return out
-}
-
-// unknownDevice returns a device that only events have named.
-func (h *history) unknownDevice(id string) Device {
-	d := Device{ID: id, Readings: h.append(nil)}
-	if len(h.sxids.list) > 0 {
-		d.Class, d.Vendor, d.PCI = Switch, "nvidia", id
-	}
-	return d
-}
-
-// tidy applies the bounds of an event.
-func (e *Event) tidy(now time.Time) {
-	if !timestamp.Contains(seconds(e.Time)) {
-		e.Time = now // the origin has no valid time
-	}
-	e.Time = anchored(e.Time, now)
-	e.Sub, e.Detail = oneLine(e.Sub), oneLine(e.Detail)
-}
-
-// oneLine returns s without line breaks and of at most MaxDetail bytes.
-func oneLine(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == utf8.RuneError {
-			return '?'
-		}
-		return r
-	}, s)
-	if len(s) > MaxDetail {
-		s = strings.ToValidUTF8(s[:MaxDetail], "")
-	}
-	return s
 }

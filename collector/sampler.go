@@ -1,11 +1,9 @@
 package collector
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,93 +92,6 @@ func (s *Sampler) Next() <-chan struct{} {
 	c := make(chan struct{})
 	s.waiters = append(s.waiters, c)
 	return c
-}
-
-// Emit adds an event of a source. It does not block. An Xid that two witnesses
-// report is counted once.
-func (s *Sampler) Emit(e Event) {
-	now := s.Now()
-	e.tidy(now)
-	s.mu.Lock()
-	defer s.touch()
-	defer s.mu.Unlock()
-	e.Device = cmp.Or(e.Device, e.PCI)
-	s.resolve(&e)
-	again := false
-	for _, st := range s.sources {
-		if st.src.Name() != e.Source {
-			continue
-		}
-		var counted bool
-		if counted, again = s.faults.count(&e, s.has(e.Device), now); !counted {
-			st.lost++
-		}
-	}
-	if again {
-		s.witness(&e)
-	} else {
-		s.events = appendLast(s.events, e, maxEvents)
-	}
-	s.news = appendLast(s.news, e, maxEvents)
-}
-
-// appendLast appends e and keeps the last most events.
-func appendLast(list []Event, e Event, most int) []Event {
-	if list = append(list, e); len(list) > most {
-		list = append(list[:0], list[len(list)-most:]...)
-	}
-	return list
-}
-
-// resolve replaces an address as e.Device by the ID of the device there.
-func (s *Sampler) resolve(e *Event) {
-	e.Device = cmp.Or(s.addresses[e.Device], e.Device)
-	if e.Partition == "" && e.Place != "" {
-		e.Partition = s.partition(e.Device, e.Place)
-	}
-}
-
-// settle reports the events of an address again once the device there is known.
-func (s *Sampler) settle(devices []Device) {
-	s.addresses = map[string]string{}
-	for i := range devices {
-		if d := &devices[i]; d.Parent == "" && d.PCI != "" {
-			s.addresses[d.PCI] = d.ID
-			for _, f := range d.Functions {
-				s.addresses[f] = d.ID
-			}
-		}
-	}
-	for i := range s.events {
-		if e := &s.events[i]; cmp.Or(s.addresses[e.Device], e.Device) != e.Device {
-			s.resolve(e)
-			again := *e
-			again.Witnesses = nil // to judges the event is new
-			s.news = appendLast(s.news, again, maxEvents)
-		}
-	}
-}
-
-// witness adds e, a second report of an event, to the first report, and the
-// witnesses of both to e.
-func (s *Sampler) witness(e *Event) {
-	e.Witnesses = []string{e.Source}
-	for i := len(s.events) - 1; i >= 0; i-- {
-		o := &s.events[i]
-		if o.Kind != e.Kind || o.Device != e.Device || o.Code != e.Code || o.Source == e.Source || slices.Contains(o.Witnesses, e.Source) {
-			continue
-		}
-		// Snapshots share the slices of o, so it gets new ones.
-		witnesses := o.Witnesses
-		if len(witnesses) == 0 {
-			witnesses = []string{o.Source}
-		}
-		o.Witnesses = append(slices.Clone(witnesses), e.Source)
-		o.Sub, o.Detail, o.Action = cmp.Or(o.Sub, e.Sub), cmp.Or(o.Detail, e.Detail), cmp.Or(o.Action, e.Action)
-		o.PCI, o.Partition, o.Cause = cmp.Or(o.PCI, e.PCI), cmp.Or(o.Partition, e.Partition), cmp.Or(o.Cause, e.Cause)
-		e.Witnesses = o.Witnesses
-		return
-	}
 }
 
 func (s *Sampler) touch() {
@@ -363,50 +274,4 @@ func (s *Sampler) update(f func(now time.Time)) {
 	f(s.Now())
 	s.mu.Unlock()
 	s.touch()
-}
-
-// follow moves the times of past events with the clock.
-func (s *Sampler) follow(now time.Time) {
-	last := s.latest.Load()
-	if last == nil {
-		return
-	}
-	if by := ClockSet(last.Time, now); by != 0 {
-		s.faults.clockSet(by)
-		for i := range s.events {
-			s.events[i].Time = OnClock(s.events[i].Time, now)
-		}
-	}
-}
-
-func (s *Sampler) publish(now time.Time) {
-	s.mu.Lock()
-	s.seq++
-	s.follow(now)
-	snap := &Snapshot{Seq: s.seq, Time: now}
-	var observations []observation
-	for _, st := range s.sources {
-		observations = st.render(snap, observations)
-	}
-	snap.Devices = s.merge(observations)
-	s.settle(snap.Devices)
-	snap.Events = slices.Clone(s.events[max(0, len(s.events)-shownEvents):])
-	snap.News, s.news = s.news, nil
-	s.faults.attach(snap, s.settings.XidBaseline)
-	s.mu.Unlock()
-	sortDevices(snap.Devices)
-	for _, j := range s.judges {
-		j.Judge(snap)
-	}
-	s.latest.Store(snap)
-	if !snap.Again.IsZero() {
-		time.AfterFunc(snap.Again.Sub(now), s.touch)
-	}
-	s.mu.Lock()
-	waiters := s.waiters
-	s.waiters = nil
-	s.mu.Unlock()
-	for _, w := range waiters {
-		close(w)
-	}
 }

@@ -79,10 +79,11 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 	events := slices.Concat(j.waiting, s.News)
 	j.waiting = nil
 	for i := range events {
-		if !j.apply(&events[i], s.Time) && len(j.waiting) < maxWaiting {
+		if !j.apply(&events[i], s.Time) {
 			j.waiting = append(j.waiting, events[i])
 		}
 	}
+	j.waiting = j.waiting[max(0, len(j.waiting)-maxWaiting):]
 	// A partition inherits from its parent, so parents come first.
 	for _, partitions := range []bool{false, true} {
 		for i := range s.Devices {
