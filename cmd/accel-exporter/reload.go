@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 	"time"
 
@@ -88,21 +87,33 @@ func printConfigError(w io.Writer, err error) error {
 }
 
 // reloader keeps the configuration current. A new configuration is applied when
-// all of its files are valid; until then the previous one remains active. It is
-// also the collector of the metrics of reloads.
+// all of its files are valid; until then the previous one remains active.
 type reloader struct {
 	inputs   []*input // used by run only
 	applied  func()   // called after all inputs are applied
 	log      *slog.Logger
 	requests chan chan error
-
-	mu      sync.Mutex
-	ok      bool
-	success time.Time
+	// ok and success are the metrics of reloads.
+	ok, success prometheus.Gauge
 }
 
 func newReloader(inputs []*input, applied func(), log *slog.Logger) *reloader {
-	return &reloader{inputs: inputs, applied: applied, log: log, requests: make(chan chan error), ok: true, success: time.Now()}
+	r := &reloader{inputs: inputs, applied: applied, log: log, requests: make(chan chan error)}
+	r.ok = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "accel_config_last_reload_successful",
+		Help: "1 if the last configuration that was read is in force; 0 if it was refused and an older one is in force.",
+	})
+	r.success = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "accel_config_last_reload_success_timestamp_seconds",
+		Help: "Time at which a configuration was last accepted, seconds since the epoch.",
+	})
+	r.accepted()
+	return r
+}
+
+func (r *reloader) accepted() {
+	r.ok.Set(1)
+	r.success.SetToCurrentTime()
 }
 
 // run reloads on SIGHUP, on request and when a file changes.
@@ -178,9 +189,7 @@ func (r *reloader) reload(why string) error {
 	if len(bad) > 0 {
 		return errors.Join(bad...)
 	}
-	r.mu.Lock()
-	r.ok, r.success = true, time.Now()
-	r.mu.Unlock()
+	r.accepted()
 	for i, apply := range applies {
 		apply()
 		r.log.Info("Configuration loaded", "file", r.inputs[i].path, "why", why)
@@ -191,30 +200,6 @@ func (r *reloader) reload(why string) error {
 
 // rejected records that the current content of a file was rejected.
 func (r *reloader) rejected(path, why string, err error) {
-	r.mu.Lock()
-	r.ok = false
-	r.mu.Unlock()
+	r.ok.Set(0)
 	r.log.Error("Configuration rejected, the previous one remains active", "file", path, "why", why, "err", err)
-}
-
-var (
-	reloadOK = prometheus.NewDesc("accel_config_last_reload_successful",
-		"1 if the last configuration that was read is in force; 0 if it was refused and an older one is in force.", nil, nil)
-	reloadTime = prometheus.NewDesc("accel_config_last_reload_success_timestamp_seconds",
-		"Time at which a configuration was last accepted, seconds since the epoch.", nil, nil)
-)
-
-// Describe implements prometheus.Collector.
-func (r *reloader) Describe(ch chan<- *prometheus.Desc) { ch <- reloadOK; ch <- reloadTime }
-
-// Collect implements prometheus.Collector.
-func (r *reloader) Collect(ch chan<- prometheus.Metric) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ok := 0.0
-	if r.ok {
-		ok = 1
-	}
-	ch <- prometheus.MustNewConstMetric(reloadOK, prometheus.GaugeValue, ok)
-	ch <- prometheus.MustNewConstMetric(reloadTime, prometheus.GaugeValue, float64(r.success.UnixMilli())/1000)
 }

@@ -222,7 +222,7 @@ func (p *serving) watch(file *strict.File, f *flags, j *judges) {
 	}
 	// Without Wake, a new file would apply only with the next Snapshot.
 	p.reload = newReloader(inputs, func() { p.node.sampler.Wake("") }, p.log)
-	p.registry.MustRegister(p.reload)
+	p.registry.MustRegister(p.reload.ok, p.reload.success)
 }
 
 // prepare checks files that a configuration refers to, and returns the function

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -225,13 +226,5 @@ func visible(body []byte) []byte {
 }
 
 func hidden(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t':
-		return false
-	case r < ' ', r >= 0x7f && r <= 0x9f: // control characters
-		return true
-	case r == 0x61c, r >= 0x200b && r <= 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x2069, r == 0xfeff:
-		return true
-	}
-	return false
+	return r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }

@@ -123,23 +123,28 @@ func (s *sender) once(it *item) bool {
 }
 
 // run sends until soft is done, and then the queue, until a request fails or
-// hard is done.
+// hard is done. It drops the rest.
 func (s *sender) run(soft, hard context.Context) {
-	for soft.Err() == nil {
+	defer s.end()
+	for hard.Err() == nil {
 		batch := s.batch()
 		if len(batch) == 0 {
+			if soft.Err() != nil {
+				return
+			}
 			select {
 			case <-soft.Done():
 			case <-s.work:
 			}
 			continue
 		}
-		a := s.deliver(hard, batch)
-		if a.failed() && hard.Err() == nil {
+		ending := soft.Err() != nil
+		if a := s.deliver(hard, batch); a.failed() && ending {
+			return
+		} else if a.failed() && hard.Err() == nil {
 			s.pause(soft, s.failed(&a))
 		}
 	}
-	s.drain(hard)
 }
 
 // batch returns the next batch.
@@ -151,13 +156,8 @@ func (s *sender) batch() []*item {
 	return items
 }
 
-// drain sends the queue until a request fails, and drops the rest.
-func (s *sender) drain(ctx context.Context) {
-	for batch := s.batch(); len(batch) > 0 && ctx.Err() == nil; batch = s.batch() {
-		if a := s.deliver(ctx, batch); a.failed() {
-			break
-		}
-	}
+// end drops the queue.
+func (s *sender) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true

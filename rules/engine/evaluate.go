@@ -227,7 +227,7 @@ func (e *Engine) note(what string, err error) {
 func (e *Engine) limits() {
 	var err error
 	if e.ring.incomplete() {
-		err = fmt.Errorf("samples are left out for a memory limit, such as of %s: %d of %d series, %d of %d bytes; no alert resolves", e.ring.lost, e.ring.count, e.o.Limits.Series, e.ring.bytes, e.o.Limits.Bytes)
+		err = fmt.Errorf("samples are left out for a memory limit, such as of %s: %d of %d series, %d of %d bytes; no alert resolves", e.ring.lost, e.ring.count(), e.o.Limits.Series, e.ring.bytes, e.o.Limits.Bytes)
 	}
 	e.note("memory", err)
 }

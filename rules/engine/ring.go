@@ -22,10 +22,10 @@ type ring struct {
 	times []int64
 	first uint32
 
-	byName map[string][]*series
-	byHash map[uint64][]*series
-	count  int
-	bytes  int
+	byName   map[string][]*series
+	byLabels map[string]*series // by their encoding
+	scratch  []byte             // an encoding
+	bytes    int
 
 	// lost is a metric with samples that a limit left out, and lostUntil until when
 	// rules may miss them, in ms since the epoch.
@@ -55,7 +55,7 @@ type run struct {
 const runBytes = 16
 
 func newRing(l Limits, hits *prometheus.CounterVec) *ring {
-	return &ring{limits: l, hits: hits, needs: needs{}, byName: map[string][]*series{}, byHash: map[uint64][]*series{}}
+	return &ring{limits: l, hits: hits, needs: needs{}, byName: map[string][]*series{}, byLabels: map[string]*series{}}
 }
 
 // now returns the latest tick. There must be one.
@@ -72,29 +72,29 @@ func (r *ring) since(t int64) uint32 {
 // returns nil for a series that no rule reads or records, and at the limit of
 // series.
 func (r *ring) get(l labels.Labels, recorded bool) *series {
-	hash := l.Hash()
-	for _, s := range r.byHash[hash] {
-		if labels.Equal(s.labels, l) {
-			s.recorded = s.recorded || recorded
-			return s
-		}
+	r.scratch = l.Bytes(r.scratch)
+	if s := r.byLabels[string(r.scratch)]; s != nil {
+		s.recorded = s.recorded || recorded
+		return s
 	}
 	name := l.Get(model.MetricNameLabel)
 	reach, read := r.needs.of(name)
 	if !read && !recorded {
 		return nil
 	}
-	if r.count >= r.limits.Series {
+	if r.count() >= r.limits.Series {
 		r.hits.WithLabelValues("series").Inc()
 		r.lose(name, reach.Milliseconds())
 		return nil
 	}
 	s := &series{labels: l, reach: reach.Milliseconds(), recorded: recorded}
-	r.byHash[hash] = append(r.byHash[hash], s)
+	r.byLabels[string(r.scratch)] = s
 	r.byName[name] = append(r.byName[name], s)
-	r.count++
 	return s
 }
+
+// count is the number of series.
+func (r *ring) count() int { return len(r.byLabels) }
 
 // lose records that the samples of a metric are incomplete for reach, in ms.
 func (r *ring) lose(name string, reach int64) {
@@ -196,16 +196,11 @@ func (r *ring) resize(s *series, size int) {
 	s.runs = runs
 }
 
-// forget removes the series from the index by hash.
+// forget removes the series from the index by labels.
 func (r *ring) forget(s *series) {
-	hash := s.labels.Hash()
-	r.byHash[hash] = slices.DeleteFunc(r.byHash[hash], func(o *series) bool { return o == s })
-	if len(r.byHash[hash]) == 0 {
-		delete(r.byHash, hash)
-	}
+	delete(r.byLabels, string(s.labels.Bytes(nil)))
 	r.bytes -= cap(s.runs) * runBytes
 	s.runs = nil
-	r.count--
 }
 
 // apply replaces the needs and drops series that no rule reads any more.

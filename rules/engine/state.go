@@ -24,7 +24,7 @@ func (e *Engine) Report() Report {
 	defer e.mu.Unlock()
 	rep := Report{
 		Time: e.last, IntervalSeconds: e.o.Interval.Seconds(),
-		Memory: Memory{Series: e.ring.count, SeriesLimit: e.o.Limits.Series, Bytes: e.ring.bytes, BytesLimit: e.o.Limits.Bytes},
+		Memory: Memory{Series: e.ring.count(), SeriesLimit: e.o.Limits.Series, Bytes: e.ring.bytes, BytesLimit: e.o.Limits.Bytes},
 		Groups: []GroupState{},
 	}
 	if len(e.ring.times) > 0 {

@@ -111,7 +111,7 @@ func (s *stats) passed(e *Engine, now time.Time, took time.Duration, gatherFaile
 	s.last.WithLabelValues().Set(float64(now.UnixMilli()) / 1000)
 	s.lastSeconds.WithLabelValues().Set(took.Seconds())
 	s.seconds.Add(took.Seconds())
-	s.series.Set(float64(e.ring.count))
+	s.series.Set(float64(e.ring.count()))
 	s.samples.Set(float64(e.ring.bytes))
 }
 
