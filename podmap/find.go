@@ -83,7 +83,7 @@ func (x *Index) isProfile(d *Known, ref Ref) bool {
 		return false
 	}
 	profile := DRAProfile(d.Profile)
-	return (d.Start == "" || d.Start == ref.Start) && (ref.Profile == "" && d.Start != "" || profile != "" && profile == ref.Profile)
+	return profile != "" && profile == ref.Profile
 }
 
 // DRAProfile writes a MIG profile as NVIDIA's DRA driver does: 1g.10gb+me is

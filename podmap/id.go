@@ -59,7 +59,6 @@ type Ref struct {
 	GI      string `json:"gi,omitempty"`      // GPU instance
 	CI      string `json:"ci,omitempty"`      // compute instance
 	Profile string `json:"profile,omitempty"` // 1g10gb: NVIDIA's name without the dot
-	Start   string `json:"start,omitempty"`   // first memory slice of the profile
 	Name    string `json:"name,omitempty"`    // below /sys or /dev
 	Render  string `json:"render,omitempty"`  // a second name: renderD129
 	Index   string `json:"index,omitempty"`

@@ -102,9 +102,9 @@ func parseNVIDIADRA(name string) (Ref, bool) {
 	if !ok || !isNumber(minor) || n < 3 || !isNumber(parts[n-1]) || !isNumber(parts[n-2]) {
 		return Ref{}, false
 	}
-	r := Ref{Form: FormProfile, ID: name, Minor: minor, Profile: strings.Join(parts[:n-2], "-"), Start: parts[n-1]}
+	r := Ref{Form: FormProfile, ID: name, Minor: minor, Profile: strings.Join(parts[:n-2], "-")}
 	if isNumber(r.Profile) {
-		r.Profile, r.Start = "", parts[n-2]
+		r.Profile = ""
 	}
 	return r, true
 }

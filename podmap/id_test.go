@@ -55,9 +55,9 @@ var ids = []struct {
 	{id: "0a4d55a8d778e5022fab701977c5d840bbc486d0", want: podmap.Ref{Form: podmap.FormHash, Hash: "0a4d55a8d778e5022fab701977c5d840bbc486d0"}},
 
 	{id: "gpu-3", dra: "gpu.nvidia.com", want: podmap.Ref{Form: podmap.FormMinor, Minor: "3"}},
-	{id: "gpu-0-mig-1g10gb-19-2", dra: "gpu.nvidia.com", want: podmap.Ref{Form: podmap.FormProfile, Minor: "0", Profile: "1g10gb", Start: "2"}},
-	{id: "gpu-0-mig-1g10gb-me-20-2", dra: "gpu.nvidia.com", want: podmap.Ref{Form: podmap.FormProfile, Minor: "0", Profile: "1g10gb-me", Start: "2"}},
-	{id: "gpu-0-mig-19-2-1", dra: "gpu.nvidia.com", want: podmap.Ref{Form: podmap.FormProfile, Minor: "0", Start: "2"}},
+	{id: "gpu-0-mig-1g10gb-19-2", dra: "gpu.nvidia.com", want: podmap.Ref{Form: podmap.FormProfile, Minor: "0", Profile: "1g10gb"}},
+	{id: "gpu-0-mig-1g10gb-me-20-2", dra: "gpu.nvidia.com", want: podmap.Ref{Form: podmap.FormProfile, Minor: "0", Profile: "1g10gb-me"}},
+	{id: "gpu-0-mig-19-2-1", dra: "gpu.nvidia.com", want: podmap.Ref{Form: podmap.FormProfile, Minor: "0"}},
 	{id: "gpu-1-129", dra: "gpu.amd.com", want: podmap.Ref{Form: podmap.FormName, Name: "card1", Render: "renderD129"}},
 	{id: "0000-03-00-0-0x56c0", dra: "gpu.intel.com", want: podmap.Ref{Form: podmap.FormPCI, PCI: "0000:03:00.0"}},
 	{id: "GPU-" + uuid, dra: "gpu.nvidia.com", want: podmap.Ref{Form: podmap.FormUUID, UUID: "GPU-" + uuid}},

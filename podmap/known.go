@@ -17,8 +17,8 @@ type Known struct {
 	// that of its device node.
 	Index, Minor string
 	// GI and CI are the MIG instances of a partition, Profile its shape as
-	// NVIDIA writes it (1g.10gb), and Start its first memory slice.
-	GI, CI, Profile, Start string
+	// NVIDIA writes it (1g.10gb).
+	GI, CI, Profile string
 	// Names are the kernel's names of the device and its nodes: dfl-port.0,
 	// card0, renderD128, ami0.
 	Names []string
@@ -36,7 +36,7 @@ const (
 	HowAlias    How = "alias"    // an entry of Resolver.Aliases
 	HowID       How = "id"       // the very id, or a UUID
 	HowInstance How = "instance" // the parent, with GPU and compute instance
-	HowProfile  How = "profile"  // the parent, with MIG profile and place
+	HowProfile  How = "profile"  // the parent, with MIG profile
 	HowMinor    How = "minor"
 	HowPCI      How = "pci"
 	HowFunction How = "function" // another PCI function of the same card

@@ -207,7 +207,7 @@ func (l *ledger) list() (current, superseded []Allocation) {
 		out := Allocation{
 			Pod: a.key.pod, Containers: a.containers, Resource: a.key.resource, DeviceID: a.key.device,
 			Pool: a.key.pool, Claim: a.claim, Share: a.key.share, Ref: a.ref,
-			Since: a.since, After: a.after, Listed: a.listed,
+			Since: a.since, After: a.after,
 			Shared: a.slot.part != "" || len(claims[a.claim]) > 1,
 			Kept:   !a.listed.Equal(l.last),
 			Admin:  a.admin,

@@ -128,7 +128,7 @@ func TestSince(t *testing.T) {
 		r.lists(proxy)
 		r.lists(proxy, train)
 		h := r.w.Latest().Of(gpuA)[0]
-		if !h.Since.Equal(h.Listed) || h.After.IsZero() || h.Since.Sub(h.After) > 2*time.Second {
+		if !h.Since.Equal(r.w.Latest().Time) || h.After.IsZero() || h.Since.Sub(h.After) > 2*time.Second {
 			t.Errorf("after a list without it: %+v", h)
 		}
 	})

@@ -34,8 +34,6 @@ type Allocation struct {
 	// Since. If After is zero, the time before Since is unknown.
 	Since time.Time `json:"since"`
 	After time.Time `json:"after,omitzero"`
-	// Listed is the time of the latest answer with this allocation.
-	Listed time.Time `json:"listed"`
 
 	// Shared: other pods may have the device too, through a replica, a share
 	// or a claim of several pods.

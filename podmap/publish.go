@@ -3,7 +3,6 @@ package podmap
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 )
@@ -61,7 +60,7 @@ func (w *Watcher) publish(allocatable []Allocatable, allocatableTime time.Time) 
 	m.Allocations, m.Superseded = w.ledger.list()
 	w.latest.Store(m)
 	w.describe(m, reason)
-	if m.State != was.State || !sameAllocations(m.Allocations, was.Allocations) || !sameAllocations(m.Superseded, was.Superseded) ||
+	if m.State != was.State || !reflect.DeepEqual(m.Allocations, was.Allocations) || !reflect.DeepEqual(m.Superseded, was.Superseded) ||
 		!reflect.DeepEqual(m.Allocatable, was.Allocatable) {
 		select {
 		case w.changed <- struct{}{}:
@@ -85,14 +84,6 @@ func (w *Watcher) describe(m *Map, reason string) {
 			s.Contested++
 		}
 	}
-}
-
-// sameAllocations reports whether two lists are equal except for Listed.
-func sameAllocations(a, b []Allocation) bool {
-	return slices.EqualFunc(a, b, func(a, b Allocation) bool {
-		a.Listed, b.Listed = time.Time{}, time.Time{}
-		return reflect.DeepEqual(a, b)
-	})
 }
 
 // clip bounds an error's text.

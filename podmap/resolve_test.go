@@ -22,8 +22,8 @@ var machine = []podmap.Known{
 	{ID: gpuA, Vendor: "nvidia", PCI: "0000:1b:00.0", Index: "0", Minor: "2", Names: []string{"nvidia2"}},
 	{ID: gpuB, Vendor: "nvidia", PCI: "0000:1c:00.0", Index: "1", Minor: "1", KubeIDs: []string{"nvidia1", "gpu-1", "1"}},
 	{ID: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", Index: "2", Minor: "0"},
-	{ID: mig1, Parent: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", GI: "1", CI: "0", Profile: "3g.40gb", Start: "4"},
-	{ID: mig2, Parent: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", GI: "7", CI: "0", Profile: "1g.10gb", Start: "0"},
+	{ID: mig1, Parent: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", GI: "1", CI: "0", Profile: "3g.40gb"},
+	{ID: mig2, Parent: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", GI: "7", CI: "0", Profile: "1g.10gb"},
 	{ID: mig3, Parent: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", GI: "8", CI: "0", Profile: "1g.10gb"},
 	{ID: "0000:c1:00.0", Vendor: "amd", PCI: "0000:c1:00.0", Names: []string{"card1", "renderD129"}},
 	{ID: "amd-xcp-1", Parent: "0000:c1:00.0", Vendor: "amd", PCI: "0000:c1:00.0", Names: []string{"amdgpu_xcp_1", "card2", "renderD130"}},
@@ -72,8 +72,8 @@ var resolutions = []struct {
 	{"gpu.nvidia.com", "gpu-2", true, gpuA, podmap.HowMinor},
 	{"gpu.nvidia.com", "gpu-1", true, gpuB, podmap.HowID},
 	{"gpu.nvidia.com", "gpu-0-mig-3g40gb-9-4", true, mig1, podmap.HowProfile},
-	{"gpu.nvidia.com", "gpu-0-mig-9-4-4", true, mig1, podmap.HowProfile},
-	{"gpu.nvidia.com", "gpu-0-mig-1g10gb-19-6", true, mig3, podmap.HowProfile}, // mig2 has another place
+	{"gpu.nvidia.com", "gpu-0-mig-9-4-4", true, "", podmap.HowNone},            // no profile
+	{"gpu.nvidia.com", "gpu-0-mig-1g10gb-19-6", true, "", podmap.HowAmbiguous}, // the place of a partition is unknown
 	{"amd.com/gpu", "0000:c1:00.0", false, "0000:c1:00.0", podmap.HowID},
 	{"amd.com/gpu", "0000:c1:00.0-slice-1", false, "0000:c1:00.0", podmap.HowID},
 	{"amd.com/cpx_nps4", "amdgpu_xcp_1", false, "amd-xcp-1", podmap.HowName},

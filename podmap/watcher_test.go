@@ -29,7 +29,7 @@ func TestPodsStartAndEnd(t *testing.T) {
 		r.settle()
 		r.want("a minute later", "fresh", trainLine)
 		first := r.w.Latest().Allocations[0]
-		if !first.After.IsZero() || first.Since.Equal(first.Listed) {
+		if !first.After.IsZero() || first.Since.Equal(r.w.Latest().Time) {
 			t.Errorf("an allocation with an unobserved start: %+v", first)
 		}
 		complete := r.w.Latest().Confirmed

@@ -49,7 +49,7 @@ func TestClockIsSet(t *testing.T) {
 			now := func() time.Time { return golden.SetClock(time.Now(), time.Duration(set.Load())) }
 			allocs := &podmap.Map{State: podmap.StateFresh, Time: now(), Confirmed: now(), AllocatableTime: now(), Pods: 1, Allocations: []podmap.Allocation{{
 				Pod: podmap.Pod{Namespace: "team", Name: "job"}, Containers: []string{"main"}, Resource: "nvidia.com/gpu", DeviceID: "GPU-a",
-				Ref: podmap.ParseID("GPU-a"), Since: now(), After: now().Add(-time.Second), Listed: now(),
+				Ref: podmap.ParseID("GPU-a"), Since: now(), After: now().Add(-time.Second),
 			}}}
 			s := collector.NewSampler(collector.DefaultSettings())
 			s.Now = now

@@ -20,8 +20,8 @@ func parseCgroup(text string) Owner {
 		if !ok || !ok2 || !strings.HasPrefix(path, "/") {
 			continue
 		}
-		if uid, container, ok := parsePath(path); ok {
-			return Owner{Kind: Pod, PodUID: uid, Container: container}
+		if uid, ok := podOf(path); ok {
+			return Owner{Kind: Pod, PodUID: uid}
 		}
 		seen = true
 		if j := slurmJob(path); j != "" {
@@ -57,13 +57,13 @@ func slurmJob(path string) string {
 	return ""
 }
 
-func parsePath(path string) (uid, container string, ok bool) {
+// podOf returns the UID of the pod in a cgroup's path.
+func podOf(path string) (uid string, ok bool) {
 	inPods := false
-	segments := strings.Split(path, "/")
-	for i, s := range segments {
+	for s := range strings.SplitSeq(path, "/") {
 		// containerd with systemd paths and the cgroupfs driver:
 		// kubepods-burstable-podUID.slice:cri-containerd:ID.
-		slice, scoped, _ := strings.Cut(s, ":")
+		slice, _, _ := strings.Cut(s, ":")
 		name := strings.TrimSuffix(slice, ".slice")
 		inPods = inPods || name == "kubepods" || strings.HasSuffix(name, "-kubepods") || strings.HasPrefix(name, "kubepods-")
 		if !inPods {
@@ -73,19 +73,11 @@ func parsePath(path string) (uid, container string, ok bool) {
 		if at < 0 || at > 0 && name[at-1] != '-' {
 			continue
 		}
-		uid, ok := podUID(name[at+len("pod"):])
-		if !ok {
-			continue
+		if uid, ok := podUID(name[at+len("pod"):]); ok {
+			return uid, true
 		}
-		if _, id, found := strings.Cut(scoped, ":"); found {
-			return uid, containerID(id), true
-		}
-		if i+1 < len(segments) {
-			container = containerID(segments[i+1])
-		}
-		return uid, container, true
 	}
-	return "", "", false
+	return "", false
 }
 
 // podUID checks a UID in a cgroup's name: a UUID with - or _ between its
@@ -104,22 +96,6 @@ func podUID(s string) (string, bool) {
 		return s, isHex(strings.ReplaceAll(s, "-", "")) && strings.Count(s, "-") == 4
 	}
 	return "", false
-}
-
-// runtimes are the prefixes of container runtimes in the names of scopes.
-var runtimes = []string{"cri-containerd-", "crio-", "docker-", "containerd-"}
-
-// containerID returns the id in the last part of a container's path, or ""
-// where it is something else: crio-conmon-ID.scope is the runtime's own.
-func containerID(s string) string {
-	s = strings.TrimSuffix(s, ".scope")
-	for _, r := range runtimes {
-		s = strings.TrimPrefix(s, r)
-	}
-	if len(s) < 12 || len(s) > 128 || !isHex(s) {
-		return ""
-	}
-	return s
 }
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }

@@ -35,15 +35,12 @@ const (
 	Gone
 )
 
-// Owner is the pod and container that a process belongs to.
+// Owner is the pod that a process belongs to, or its Slurm job.
 type Owner struct {
 	Kind Kind
 	// PodUID is the UID by which the kubelet made the pod's cgroup. That of a
 	// static pod is a hash, which the API server does not know.
 	PodUID string
-	// Container is the runtime's id of the container, or empty for a process
-	// in the pod's cgroup that is outside its containers.
-	Container string
 	// Command is the short name of the process, at most 15 bytes.
 	Command string
 	// UID is the number of the process's real user, empty if unknown.

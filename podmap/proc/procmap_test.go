@@ -23,18 +23,18 @@ var cgroups = map[string]struct {
 	text string
 	want Owner
 }{
-	"v2, systemd, containerd":        {"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v2, systemd, guaranteed":        {"0::/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v2, systemd, CRI-O":             {"0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/crio-" + cid + ".scope/container\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v2, systemd, containerd":        {"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid}},
+	"v2, systemd, guaranteed":        {"0::/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid}},
+	"v2, systemd, CRI-O":             {"0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/crio-" + cid + ".scope/container\n", Owner{Kind: Pod, PodUID: uid}},
 	"v2, CRI-O's monitor":            {"0::/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/crio-conmon-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid}},
-	"v2, cgroupfs":                   {"0::/kubepods/burstable/pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v2, cgroupfs, guaranteed":       {"0::/kubepods/pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v2, systemd paths in cgroupfs":  {"0::/system.slice/containerd.service/kubepods-burstable-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice:cri-containerd:" + cid + "\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v2, a custom kubelet root":      {"0::/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v2, below a container's cgroup": {"0::/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope/init.scope\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v1, docker":                     {"12:pids:/kubepods/burstable/pod" + uid + "/" + cid + "\n1:name=systemd:/kubepods/burstable/pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v1, some hierarchies only":      {"12:rdma:/\n11:devices:/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/docker-" + cid + ".scope\n0::/\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"static pod":                     {"0::/kubepods/burstable/pod0123456789abcdef0123456789abcdef/" + cid + "\n", Owner{Kind: Pod, PodUID: "0123456789abcdef0123456789abcdef", Container: cid}},
+	"v2, cgroupfs":                   {"0::/kubepods/burstable/pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid}},
+	"v2, cgroupfs, guaranteed":       {"0::/kubepods/pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid}},
+	"v2, systemd paths in cgroupfs":  {"0::/system.slice/containerd.service/kubepods-burstable-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice:cri-containerd:" + cid + "\n", Owner{Kind: Pod, PodUID: uid}},
+	"v2, a custom kubelet root":      {"0::/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid}},
+	"v2, below a container's cgroup": {"0::/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope/init.scope\n", Owner{Kind: Pod, PodUID: uid}},
+	"v1, docker":                     {"12:pids:/kubepods/burstable/pod" + uid + "/" + cid + "\n1:name=systemd:/kubepods/burstable/pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid}},
+	"v1, some hierarchies only":      {"12:rdma:/\n11:devices:/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/docker-" + cid + ".scope\n0::/\n", Owner{Kind: Pod, PodUID: uid}},
+	"static pod":                     {"0::/kubepods/burstable/pod0123456789abcdef0123456789abcdef/" + cid + "\n", Owner{Kind: Pod, PodUID: "0123456789abcdef0123456789abcdef"}},
 	"a service":                      {"0::/system.slice/nvidia-persistenced.service\n", Owner{Kind: Host}},
 	"a session":                      {"0::/user.slice/user-1000.slice/session-3.scope\n", Owner{Kind: Host}},
 	"a container of no pod":          {"0::/system.slice/docker-" + cid + ".scope\n", Owner{Kind: Host}},
@@ -61,8 +61,7 @@ func TestCgroup(t *testing.T) {
 	}
 }
 
-// FuzzCgroup: for any text, the UID and the container id are valid, and only an owner
-// of kind Pod has them.
+// FuzzCgroup: for any text, the UID is valid, and only an owner of kind Pod has one.
 func FuzzCgroup(f *testing.F) {
 	for _, c := range cgroups {
 		f.Add(c.text)
@@ -75,7 +74,7 @@ func FuzzCgroup(f *testing.F) {
 			}
 			return
 		}
-		if again, ok := podUID(o.PodUID); !ok || again != o.PodUID || o.Container != "" && containerID(o.Container) != o.Container {
+		if again, ok := podUID(o.PodUID); !ok || again != o.PodUID {
 			t.Errorf("%+v", o)
 		}
 		if !strings.Contains(text, "kubepods") {
@@ -132,7 +131,7 @@ func TestOwner(t *testing.T) {
 	root := t.TempDir()
 	m := New(sysfs.New(root))
 	now := time.Unix(1e9, 0)
-	pod := Owner{Kind: Pod, PodUID: uid, Container: cid, Command: "py) thon"}
+	pod := Owner{Kind: Pod, PodUID: uid, Command: "py) thon"}
 	host := Owner{Kind: Host, Command: "py) thon"}
 	expect := func(what string, want Owner) {
 		t.Helper()

@@ -118,7 +118,7 @@ func with(d collector.Device, facts ...fact) collector.Device {
 func alloc(pod, resource, id string, more ...func(*podmap.Allocation)) podmap.Allocation {
 	h := podmap.Allocation{
 		Pod: podmap.Pod{Namespace: "ml", Name: pod}, Containers: []string{"main"}, Resource: resource, DeviceID: id,
-		Ref: podmap.ParseID(id), Since: start, Listed: start,
+		Ref: podmap.ParseID(id), Since: start,
 	}
 	for _, f := range more {
 		f(&h)
