@@ -53,8 +53,8 @@ func newLedger(settle time.Duration, self Pod) *ledger {
 	return &ledger{settle: settle, self: self, allocations: map[allocationKey]*allocation{}}
 }
 
-// take enters an answer that came at now by the connection of that number, to
-// a kubelet that has listened since born (zero where that is not known).
+// take records an answer of the kubelet that was received at now on the given
+// connection. born is when the kubelet started to listen, or zero if unknown.
 func (l *ledger) take(now time.Time, connection uint64, born time.Time, a *answer) {
 	if l.last.IsZero() || connection != l.connection {
 		l.connection, l.first, l.grew, l.most, l.newPod, l.settled = connection, now, now, 0, false, false

@@ -2,7 +2,7 @@ package podmap
 
 import "time"
 
-// Pod names a pod. The kubelet reports no UID, so a pod replaced by another
+// Pod names a pod. The kubelet reports no UID, so a pod replaced by
 // another pod of the same name between two lists is the same Pod.
 type Pod struct {
 	Namespace string `json:"namespace"`
@@ -73,7 +73,7 @@ type Map struct {
 	// pods that have ended, on a kubelet before 1.34.
 	Superseded []Allocation `json:"superseded,omitempty"`
 	// Allocatable is in order of resource. AllocatableTime is when it was
-	// answered; zero where it never was.
+	// answered, or zero before the first answer.
 	Allocatable     []Allocatable `json:"allocatable,omitempty"`
 	AllocatableTime time.Time     `json:"allocatableTime,omitzero"`
 }

@@ -28,7 +28,7 @@ func (w *Watcher) note(list Outcome, listErr error, also Outcome, alsoErr error)
 	}
 }
 
-// state returns the State, and the reason where it is not fresh.
+// state returns the State, and the reason if it is not fresh.
 func (w *Watcher) state(now time.Time) (State, string) {
 	l, s := w.ledger, &w.status
 	switch {

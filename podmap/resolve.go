@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// several marks what more than one device answers to.
+// several means: more than one device has the name.
 const several = -1
 
 // Index has devices, prepared for look-ups. It is immutable.
@@ -85,8 +85,8 @@ func put(m map[string]int, key string, i int) {
 	m[key] = i
 }
 
-// otherName returns the name that an FPGA port or engine has under the driver
-// of before Linux 5.x, or under the one since.
+// otherName returns the name of an FPGA port or engine under the driver before
+// Linux 5.x, or under the driver since.
 func otherName(name string) string {
 	if n, ok := strings.CutPrefix(name, "dfl-"); ok {
 		return "intel-fpga-" + n
@@ -111,7 +111,7 @@ func (x *Index) Resolve(resource string, ref Ref) (id string, how How) {
 	return x.found(x.find(resource, ref))
 }
 
-// none is what a look-up yields that finds nothing.
+// none means: not found.
 const none = -2
 
 func (x *Index) found(i int, how How) (string, How) {

@@ -15,7 +15,7 @@ type Watcher struct {
 	refresh chan struct{}
 	changed chan struct{}
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	ledger    *ledger
 	status    Status
 	sawSocket bool // there has been a socket

@@ -77,7 +77,7 @@ func (a *attrs) list(key string, values []string) {
 }
 
 // deviceAttrs describe the device of an allocation, by the semantic
-// conventions for hardware where they have an attribute.
+// conventions for hardware if these have an attribute.
 func deviceAttrs(l *allocation.Record) attrs {
 	var a attrs
 	a.text("hw.id", l.Device)

@@ -120,7 +120,7 @@ func parseUID(status string) string {
 	return ""
 }
 
-// Retain forgets all processes but those given.
+// Retain forgets all processes except the given ones.
 func (m *Map) Retain(pids []int) {
 	for pid := range m.known {
 		if !slices.Contains(pids, pid) {

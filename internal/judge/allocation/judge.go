@@ -15,7 +15,7 @@ import (
 type Judge struct {
 	options Options
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	node      node
 	join      *join     // who has a device
 	activity  activity  // the use of devices by pods

@@ -51,7 +51,7 @@ type Approved struct {
 	// Firmware is by component of accel_firmware_info.
 	Firmware map[string][]Pattern `yaml:"firmware"`
 	// Bitstream is by kind of accel_fpga_bitstream_info, or by region/kind
-	// where the regions of a card differ.
+	// if the regions of a card differ.
 	Bitstream map[string][]Pattern `yaml:"bitstream"`
 	// RootKey is by key of accel_fpga_root_key_info.
 	RootKey map[string][]Pattern `yaml:"root_key"`
