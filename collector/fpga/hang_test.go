@@ -33,7 +33,7 @@ func TestHangBeforeFirstAnswer(t *testing.T) {
 			listed := time.Now()
 			pods := &podmap.Map{Time: listed, Confirmed: listed, State: podmap.StateFresh, Pods: 1, Allocations: []podmap.Allocation{{
 				Pod: podmap.Pod{Namespace: "ml", Name: "a"}, Containers: []string{"main"},
-				Resource: c.resource, DeviceID: c.kubelet, Ref: podmap.ParseID(c.kubelet), Since: listed, Listed: listed,
+				Resource: c.resource, DeviceID: c.kubelet, Ref: podmap.ParseID(c.kubelet), Since: listed,
 			}}}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

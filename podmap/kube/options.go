@@ -70,7 +70,7 @@ func (o Options) withDefaults() Options {
 
 // check returns the mistakes in o.
 func (o *Options) check() error {
-	return errors.Join(o.checkServer(), checkNode(o.Node), CheckLabels(o.Labels), CheckContexts(o.Contexts))
+	return errors.Join(o.checkServer(), checkNode(o.Node), CheckLabels(o.Labels))
 }
 
 func (o *Options) checkServer() error {
@@ -95,16 +95,6 @@ func checkNode(node string) error {
 	})
 	if !ok {
 		return fmt.Errorf("node %q; accepted is the name of a node: lower case, digits, dashes and dots", node)
-	}
-	return nil
-}
-
-// CheckContexts returns the mistakes in keys for Options.Contexts.
-func CheckContexts(keys []string) error {
-	for _, k := range keys {
-		if k == "" || strings.Trim(k, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") != "" {
-			return fmt.Errorf("annotation %q; accepted is a key such as traceparent or example.com/traceparent", k)
-		}
 	}
 	return nil
 }
