@@ -36,7 +36,6 @@ type card struct {
 type reading struct {
 	devices []collector.Device
 	errs    []error
-	gone    bool
 }
 
 // look is the state of one read.
@@ -53,7 +52,7 @@ func (c *card) read(now time.Time) reading {
 		ID: c.address, Class: collector.GPU, Vendor: "amd", PCI: c.address, Driver: "amdgpu",
 	}}
 	if !c.fs.Exists(c.dir + "/device") {
-		return reading{gone: true}
+		return reading{} // it has left
 	}
 	status, _ := l.every(0, "power/runtime_status")
 	awake := status == "active" || status == "unsupported" || status == ""

@@ -23,6 +23,7 @@ type dflCard struct {
 // dflParts has the paths of a card's parts.
 type dflParts struct {
 	fme      string // directory, empty on a virtual function
+	manager  string // class device of the FPGA manager
 	ports    []*dflPort
 	regions  []string // files with the compatibility id
 	bridges  []string // state files
@@ -41,7 +42,7 @@ func (c *dflCard) poll(time.Time) { c.manager.look(c.pollFS) }
 
 func (c *dflCard) read(r *reading) {
 	p := c.list(r)
-	rest := c.manager.read(r)
+	rest := c.manager.read(r, p.manager)
 	r.Vendor, r.Model = vendorOf(r.pci.vendor), dflModel(r.pci)
 	r.info(c.env, r.Driver, r.pci, "", "", c.manager.name)
 	for i, file := range p.bridges {
@@ -87,22 +88,19 @@ func (c *dflCard) list(r *reading) (p dflParts) {
 		p.ports = append(p.ports, port)
 	}
 	slices.SortFunc(p.ports, func(a, b *dflPort) int { return natural(a.dir, b.dir) })
-	manager := ""
 	if p.fme != "" {
-		manager = c.listFME(&p)
+		c.listFME(&p)
 	}
-	c.manager.moved(manager)
 	return p
 }
 
-// listFME lists the parts of the card's management engine and returns its FPGA
-// manager.
-func (c *dflCard) listFME(p *dflParts) (manager string) {
+// listFME lists the parts of the card's management engine.
+func (c *dflCard) listFME(p *dflParts) {
 	for _, dir := range namesUnder(c.fs, p.fme) {
 		switch name := path.Base(dir); {
 		case strings.Contains(name, "-fme-mgr."):
 			for _, m := range namesUnder(c.fs, dir+"/fpga_manager") {
-				manager = m
+				p.manager = m
 			}
 		case strings.Contains(name, "-fme-region."):
 			for _, g := range namesUnder(c.fs, dir+"/fpga_region") {
@@ -124,7 +122,6 @@ func (c *dflCard) listFME(p *dflParts) (manager string) {
 		}
 	}
 	slices.SortFunc(p.banks, natural)
-	return manager
 }
 
 // dflStates are the values of the label state of accel_fpga_card_state for this

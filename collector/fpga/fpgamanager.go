@@ -55,19 +55,6 @@ func newFPGAManager(g *region) *fpgaManager {
 	return &fpgaManager{region: g, errors: map[string]bool{}}
 }
 
-func (m *fpgaManager) at() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.dir
-}
-
-// moved sets the path of the manager's class device, empty where it has gone.
-func (m *fpgaManager) moved(dir string) {
-	m.mu.Lock()
-	m.dir = dir
-	m.mu.Unlock()
-}
-
 // look reads the state, which the kernel keeps in memory.
 func (m *fpgaManager) look(fs *tree) (string, error) {
 	m.mu.Lock()
@@ -82,9 +69,12 @@ func (m *fpgaManager) look(fs *tree) (string, error) {
 	return state, err
 }
 
-// read sets the manager's rows and reports whether it is at rest.
-func (m *fpgaManager) read(r *reading) bool {
-	dir := m.at()
+// read sets the rows of the manager, whose class device is in dir, and reports whether
+// it is at rest. dir is empty where the manager has gone.
+func (m *fpgaManager) read(r *reading, dir string) bool {
+	m.mu.Lock()
+	m.dir = dir
+	m.mu.Unlock()
 	if dir == "" {
 		return true
 	}

@@ -45,17 +45,8 @@ func (r *reading) readPCI(dir string, interval time.Duration) pciIdentity {
 
 // vendorOf returns Device.Vendor for a PCI vendor id.
 func vendorOf(id string) string {
-	switch id {
-	case "8086", "1172":
-		return "intel"
-	case "10ee":
-		return "amd"
-	case "1d0f":
-		return "aws"
-	case "1c2c":
-		return "silicom"
-	}
-	return ""
+	n, _ := strconv.ParseUint(id, 16, 16)
+	return collector.PCIVendor(uint32(n))
 }
 
 // info sets the rows with the device's identity. The arguments are the labels

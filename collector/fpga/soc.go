@@ -115,9 +115,8 @@ func (c *socCard) read(r *reading) {
 	for _, n := range namesUnder(c.fs, c.dir+"/fpga_manager") {
 		manager = n
 	}
-	c.manager.moved(manager)
 	alone := soleManager(c.fs, c.dir)
-	rest := c.manager.read(r)
+	rest := c.manager.read(r, manager)
 	c.identify(r)
 	for _, b := range c.mine("class/fpga_bridge", alone) {
 		r.bridge(b+"/state", tidy(path.Base(path.Dir(path.Dir(b)))))
@@ -154,7 +153,7 @@ func (c *socCard) text(r *reading, property string) (string, bool) {
 }
 
 // readHwmon sets the sensors of the power monitors of the board, such as the ina260 of
-// a Kria module, and those that the firmware of an Agilex measures. Their power is that
+// a Kria module, and of the firmware of an Agilex. Their power is that
 // of the module or of a rail, not of the FPGA.
 func (c *socCard) readHwmon(r *reading) {
 	taken := map[string]bool{}

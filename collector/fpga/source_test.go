@@ -196,7 +196,7 @@ func TestFirstReadStuck(t *testing.T) {
 }
 
 // TestStuckCardLeaves: a card that leaves the bus in a read is not listed. Back at
-// its place, it is stuck until that read has returned, and is then read anew.
+// its place, it is stuck until that read has returned, and is then read again.
 func TestStuckCardLeaves(t *testing.T) {
 	const id = "0000:01:00.0"
 	benched(t, []string{id}, func(t *testing.T, b *bench, s *Source) {
