@@ -12,7 +12,7 @@ type device struct {
 	round uint64 // of the last Snapshot that had it
 
 	foreign bool      // it is of another vendor than NVIDIA
-	loaded  time.Time // when its driver was last loaded, where that is known of this device
+	loaded  time.Time // when its driver was last loaded and found it
 	faults  []*fault
 	awaited []awaited
 	conds   []conditionState // by condition

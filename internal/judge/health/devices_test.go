@@ -67,7 +67,7 @@ func TestPartitionsInherit(t *testing.T) {
 	devices := node(unseen)
 	unseen(&devices[1])
 	same(t, verdicts(t, j, snapshot(start, news(event(collector.EventDriverLoaded, of(""))), devices...)), map[string]string{
-		"A-child": "unknown none no_answer", gpuID: "unknown none no_answer", "GPU-2": "healthy none", "Z-orphan": "healthy none",
+		"A-child": "failed reset xid_95 no_answer", gpuID: "failed reset xid_95 no_answer", "GPU-2": "healthy none", "Z-orphan": "healthy none",
 	})
 }
 

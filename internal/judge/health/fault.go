@@ -27,10 +27,9 @@ type fault struct {
 	past        bool // only reported in a log from before the start
 }
 
-// apply processes an event of the device. loaded is when its driver was last
-// loaded.
-func (st *device) apply(c *Catalogue, e *collector.Event, loaded time.Time) {
-	if action := actionOf(e.Action); action != unsetAction && !e.Time.Before(loaded) {
+// apply processes an event of the device.
+func (st *device) apply(c *Catalogue, e *collector.Event) {
+	if action := actionOf(e.Action); action != unsetAction && !e.Time.Before(st.loaded) {
 		st.setDriver(action, e.Time)
 	}
 	again := len(e.Witnesses) > 0
@@ -60,7 +59,7 @@ func (st *device) apply(c *Catalogue, e *collector.Event, loaded time.Time) {
 	if st.cured(entry, e) {
 		return
 	}
-	if entry.Severity == None || (entry.Ends.Reset || entry.Ends.Load) && e.Time.Before(loaded) {
+	if entry.Severity == None || (entry.Ends.Reset || entry.Ends.Load) && e.Time.Before(st.loaded) {
 		return
 	}
 	st.add(entry, reasonFor(entry, known, e), e, again)
@@ -217,6 +216,16 @@ func (f *fault) finding(l *look, st *device, now time.Time) finding {
 		out.severity = Degraded
 	}
 	return out
+}
+
+// load processes a load of the driver at t after which the device has answered, or which
+// was a load for this device. NVIDIA's driver logs a load after it has probed all
+// devices, so a device that it could not start is not cured by the line.
+func (st *device) load(t time.Time) {
+	if t.After(st.loaded) {
+		st.loaded = t
+		st.cure(t, true)
+	}
 }
 
 // cure removes the faults that a reset, or a load of the driver, at t ends.

@@ -107,47 +107,30 @@ func (j *Judge) apply(e *collector.Event, now time.Time) bool {
 	switch {
 	case e.Device == "":
 		if e.Kind == collector.EventDriverLoaded {
-			j.load(e.Time)
+			j.loaded = later(j.loaded, e.Time)
 		}
 	case st == nil:
 		return false
 	case e.Kind == collector.EventDriverLoaded:
-		st.loaded = later(st.loaded, e.Time)
-		st.cure(e.Time, true)
+		st.load(e.Time)
 	case !st.await(j.catalogue, e, now):
-		st.apply(j.catalogue, st.match(e), j.loadOf(st))
+		st.apply(j.catalogue, st.match(e))
 	}
 	return true
-}
-
-// load processes a load of NVIDIA's driver.
-func (j *Judge) load(at time.Time) {
-	j.loaded = later(j.loaded, at)
-	for _, st := range j.devices {
-		if !st.foreign {
-			st.cure(at, true)
-		}
-	}
-}
-
-// loadOf returns when the driver of a device was last loaded. Only NVIDIA's driver is
-// loaded without a line for each device.
-func (j *Judge) loadOf(st *device) time.Time {
-	if st.foreign {
-		return st.loaded
-	}
-	return later(j.loaded, st.loaded)
 }
 
 // judge sets the verdict of d.
 func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 	st := j.devices[d.ID]
-	st.endWait(j.catalogue, s, j.loadOf(st))
+	st.endWait(j.catalogue, s)
 	l := &j.look
 	l.at(j.catalogue, d)
 	l.peers = slices.ContainsFunc(s.Devices, func(o collector.Device) bool {
 		return o.ID != d.ID && o.Parent == "" && o.Class == d.Class && o.Vendor == d.Vendor
 	})
+	if !st.foreign && l.answers && !l.sampled.Before(j.loaded) {
+		st.load(j.loaded)
+	}
 	st.notice(l, s.Time)
 	st.expire(l, s.Time)
 

@@ -103,7 +103,7 @@ var cases = []history{
 	{"the recovery action is kept while the device does not answer", []step{
 		{facts: facts(driver("reset")), want: "failed reset recovery_action_reset"},
 		{after: minute, facts: facts(unseen), want: "failed reset recovery_action_reset no_answer"},
-		{after: minute, facts: facts(unseen), news: news(event(collector.EventDriverLoaded, of(""))), want: "unknown none no_answer"},
+		{after: minute, facts: facts(unseen), news: news(event(collector.EventDriverLoaded, of(""))), want: "failed reset recovery_action_reset no_answer"},
 		{after: minute, facts: facts(driver("none")), want: "healthy none"},
 	}},
 	{"only the kernel log reports the driver's action", []step{
@@ -143,6 +143,11 @@ var cases = []history{
 		{after: minute, news: news(event(collector.EventDriverLoaded, of(""))), want: "degraded restart_app xid_32"},
 		{after: second, news: news(xid(119, past(hour))), want: "degraded restart_app xid_32"},
 		{after: second, news: news(xid(119)), want: "failed reset xid_119 xid_32"},
+	}},
+	{"a load of the driver that does not find the device", []step{
+		{facts: facts(unseen), news: news(xid(79, past(2*minute)), event(collector.EventDriverLoaded, of(""), past(minute))), want: "failed reboot xid_79 no_answer"},
+		{after: hour, facts: facts(unseen), want: "failed reboot xid_79 no_answer"},
+		{after: second, want: "healthy none"},
 	}},
 	{"faults from before the start", []step{
 		{news: news(xid(119, past(hour)), xid(94, past(2*hour)), xid(32, past(59*minute)), xid(31, past(minute))), want: "failed reset xid_119 xid_32"},

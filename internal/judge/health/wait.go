@@ -67,7 +67,7 @@ func (st *device) match(e *collector.Event) *collector.Event {
 
 // endWait judges events that the log has not reported in time, or all of them if
 // the log is not read.
-func (st *device) endWait(c *Catalogue, s *collector.Snapshot, loaded time.Time) {
+func (st *device) endWait(c *Catalogue, s *collector.Snapshot) {
 	reads := len(st.awaited) > 0 && readsLog(s)
 	waiting := st.awaited
 	st.awaited = nil
@@ -77,7 +77,7 @@ func (st *device) endWait(c *Catalogue, s *collector.Snapshot, loaded time.Time)
 			s.Again = soonest(s.Again, a.until)
 			continue
 		}
-		st.apply(c, &a.event, loaded)
+		st.apply(c, &a.event)
 	}
 }
 
