@@ -3,6 +3,8 @@ package podmap
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"path"
 	"strconv"
 )
@@ -14,9 +16,22 @@ import (
 type Generic struct {
 	// Paths are the patterns of the group, in its order: /dev/ami*. Only the
 	// last element is matched as a pattern.
-	Paths []string
+	Paths []string `yaml:"paths"`
 	// Count is how often the plugin gives out each device; 1 by default.
-	Count int
+	Count int `yaml:"count" accept:"1..256"`
+}
+
+// Check returns the mistake in an entry of a configuration file.
+func (g *Generic) Check() error {
+	if len(g.Paths) == 0 {
+		return errors.New("found no paths; accepted are one or more")
+	}
+	for _, p := range g.Paths {
+		if _, err := path.Match(p, ""); err != nil {
+			return fmt.Errorf("found the pattern %.40q; accepted is a pattern such as /dev/ami*", p)
+		}
+	}
+	return nil
 }
 
 // Limits on the hashes made for one device and group.

@@ -1,5 +1,7 @@
 package podmap
 
+import "errors"
+
 // Known is a device of this machine with all its names. Numbers are decimal
 // text; an unknown value is empty.
 type Known struct {
@@ -57,13 +59,21 @@ const (
 // Alias maps an id of the kubelet to a device.
 type Alias struct {
 	// Resource is the resource's name, or empty for any.
-	Resource string
+	Resource string `yaml:"resource"`
 	// ID is the kubelet's id; without the number of a replica, it stands for
 	// every replica.
-	ID string
+	ID string `yaml:"id"`
 	// Device is any id or name of the device that means no other: Known.ID, a
 	// PCI address, a kernel's name.
-	Device string
+	Device string `yaml:"device"`
+}
+
+// Check returns the mistake in an entry of a configuration file.
+func (a *Alias) Check() error {
+	if a.ID == "" || a.Device == "" {
+		return errors.New("found an alias without an id or a device; accepted are both")
+	}
+	return nil
 }
 
 // Resolver finds devices by the ids that the kubelet has for them. Its zero

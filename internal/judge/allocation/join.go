@@ -55,7 +55,10 @@ func newJoin(n *node, o *Options) *join {
 }
 
 // apply takes new settings. All allocations are found again.
-func (j *join) apply(s Settings) { j.resolver, j.stale, j.index = s.resolver(), true, nil }
+func (j *join) apply(s Settings) {
+	j.resolver = &podmap.Resolver{Aliases: s.Aliases, Generic: s.Generic, Ignore: s.Ignore}
+	j.stale, j.index = true, nil
+}
 
 // follow takes the latest Map and joins it with the devices if either has
 // changed. It reports whether the kubelet should be called again.

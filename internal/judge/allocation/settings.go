@@ -21,9 +21,9 @@ type Settings struct {
 	// Prices are searched in order; the first that matches applies.
 	Prices []Price `yaml:"prices"`
 	// Aliases, Generic and Ignore are the fields of podmap.Resolver.
-	Aliases []Alias   `yaml:"aliases"`
-	Generic []Generic `yaml:"generic_devices"`
-	Ignore  []string  `yaml:"ignore_resources"`
+	Aliases []podmap.Alias   `yaml:"aliases"`
+	Generic []podmap.Generic `yaml:"generic_devices"`
+	Ignore  []string         `yaml:"ignore_resources"`
 	// MaxHolders is how many pairs of a pod and a device have series; further
 	// ones are counted.
 	MaxHolders int `yaml:"max_holders" accept:"1..16384"`
@@ -69,19 +69,6 @@ type Price struct {
 	PerHour float64 `yaml:"per_hour" accept:"0..1000000"`
 }
 
-// Alias is podmap.Alias.
-type Alias struct {
-	Resource string `yaml:"resource"`
-	ID       string `yaml:"id"`
-	Device   string `yaml:"device"`
-}
-
-// Generic is podmap.Generic.
-type Generic struct {
-	Paths []string `yaml:"paths"`
-	Count int      `yaml:"count" accept:"1..256"`
-}
-
 // DefaultSettings returns the settings without a configuration file.
 func DefaultSettings() Settings {
 	return Settings{
@@ -119,27 +106,6 @@ func (p *Price) Check() error {
 	return errors.Join(checkPattern(p.Resource), checkPattern(p.Model), checkPattern(p.Profile))
 }
 
-// Check implements strict.Checker.
-func (a *Alias) Check() error {
-	if a.ID == "" || a.Device == "" {
-		return errors.New("found an alias without an id or a device; accepted are both")
-	}
-	return nil
-}
-
-// Check implements strict.Checker.
-func (g *Generic) Check() error {
-	if len(g.Paths) == 0 {
-		return errors.New("found no paths; accepted are one or more")
-	}
-	for _, p := range g.Paths {
-		if err := checkPattern(p); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func checkPattern(p string) error {
 	if _, err := path.Match(p, ""); err != nil {
 		return fmt.Errorf("found the pattern %.40q; accepted is a pattern such as nvidia.com/*", p)
@@ -150,18 +116,6 @@ func checkPattern(p string) error {
 func fits(pattern, s string) bool {
 	ok, _ := path.Match(pattern, s)
 	return ok || pattern == ""
-}
-
-// resolver returns the resolver of the configured ids.
-func (s *Settings) resolver() *podmap.Resolver {
-	r := &podmap.Resolver{Ignore: s.Ignore}
-	for _, a := range s.Aliases {
-		r.Aliases = append(r.Aliases, podmap.Alias(a))
-	}
-	for _, g := range s.Generic {
-		r.Generic = append(r.Generic, podmap.Generic(g))
-	}
-	return r
 }
 
 // idleOf returns the thresholds for an allocation of these resources, and

@@ -10,6 +10,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
 // TestSettings: the configuration in docs/allocation.md has every key. What it shows of
@@ -33,8 +34,8 @@ func TestSettings(t *testing.T) {
 	want.Prices = []allocation.Price{
 		{Resource: "nvidia.com/mig-*", Profile: "1g.10gb", PerHour: 0.4}, {Class: "gpu", Model: "NVIDIA H100*", PerHour: 2.5}, {Class: "fpga", PerHour: 1.65},
 	}
-	want.Aliases = []allocation.Alias{{Resource: "example.com/widget", ID: "left", Device: "0000:86:00.1"}}
-	want.Generic = []allocation.Generic{{Paths: []string{"/dev/ami*"}, Count: 1}}
+	want.Aliases = []podmap.Alias{{Resource: "example.com/widget", ID: "left", Device: "0000:86:00.1"}}
+	want.Generic = []podmap.Generic{{Paths: []string{"/dev/ami*"}, Count: 1}}
 	want.Ignore = []string{"rdma/*"}
 	if diff := cmp.Diff(want, file.Allocation); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -220,7 +220,7 @@ func TestApply(t *testing.T) {
 	r.after(100*time.Second, one)
 	r.want(collector.AllocationInfo)
 	r.want(collector.DeviceHolders, "A 0")
-	s.Ignore, s.Aliases = nil, []allocation.Alias{{ID: gpuA, Device: gpuB}}
+	s.Ignore, s.Aliases = nil, []podmap.Alias{{ID: gpuA, Device: gpuB}}
 	r.j.Apply(s)
 	r.after(100*time.Second, one, device(gpuB, 1))
 	r.want(collector.AllocationInfo, "B a 1")
