@@ -145,7 +145,7 @@ func same(t *testing.T, want []string, all []object) {
 func TestRemediatorManifest(t *testing.T) {
 	manifest := comparable(documents(t, read(t, "deploy/remediator/remediator.yaml")))
 	delete(manifest, kustomizeOnly+"/accel-remediator")
-	if len(manifest) != 7 {
+	if len(manifest) != 9 {
 		t.Errorf("%d objects", len(manifest))
 	}
 	for name, all := range map[string][]object{"chart": objects(t, "remediator-everything"), "components": build(t, "test/deploy/testdata/remediator")} {

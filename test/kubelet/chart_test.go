@@ -52,17 +52,19 @@ func render(t *testing.T, helm, release string, args ...string) string {
 var collections = map[string]string{
 	"PodMonitor": "", "ServiceMonitor": "", "PrometheusRule": "", "SecurityContextConstraints": "",
 
-	"Namespace":          "/api/v1/namespaces",
-	"ServiceAccount":     "/api/v1/namespaces/NS/serviceaccounts",
-	"ConfigMap":          "/api/v1/namespaces/NS/configmaps",
-	"Service":            "/api/v1/namespaces/NS/services",
-	"DaemonSet":          "/apis/apps/v1/namespaces/NS/daemonsets",
-	"Deployment":         "/apis/apps/v1/namespaces/NS/deployments",
-	"NetworkPolicy":      "/apis/networking.k8s.io/v1/namespaces/NS/networkpolicies",
-	"ClusterRole":        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-	"ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-	"Role":               "/apis/rbac.authorization.k8s.io/v1/namespaces/NS/roles",
-	"RoleBinding":        "/apis/rbac.authorization.k8s.io/v1/namespaces/NS/rolebindings",
+	"Namespace":                        "/api/v1/namespaces",
+	"ServiceAccount":                   "/api/v1/namespaces/NS/serviceaccounts",
+	"ConfigMap":                        "/api/v1/namespaces/NS/configmaps",
+	"Service":                          "/api/v1/namespaces/NS/services",
+	"DaemonSet":                        "/apis/apps/v1/namespaces/NS/daemonsets",
+	"Deployment":                       "/apis/apps/v1/namespaces/NS/deployments",
+	"NetworkPolicy":                    "/apis/networking.k8s.io/v1/namespaces/NS/networkpolicies",
+	"ClusterRole":                      "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+	"ClusterRoleBinding":               "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+	"Role":                             "/apis/rbac.authorization.k8s.io/v1/namespaces/NS/roles",
+	"ValidatingAdmissionPolicy":        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+	"ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+	"RoleBinding":                      "/apis/rbac.authorization.k8s.io/v1/namespaces/NS/rolebindings",
 }
 
 var (

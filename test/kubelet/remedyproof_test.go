@@ -1,12 +1,80 @@
 package kubelet_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
 	"time"
 )
+
+// The service account may change its own marks on a node and nothing else, whatever its
+// rights by RBAC are.
+func TestRemedyBound(t *testing.T) {
+	t.Parallel()
+	r := newRemedy(t, "gpu-node")
+	r.do(http.MethodPatch, "/api/v1/nodes/gpu-node", object{
+		"metadata": object{"labels": object{"zone": "a"}, "annotations": object{"other": "x"}},
+		"spec":     object{"taints": []any{object{"key": "maintenance", "effect": "NoSchedule"}}},
+	})
+	annotations := func(key string, value any) object {
+		return object{"metadata": object{"annotations": object{key: value}}}
+	}
+	labels := func(key string, value any) object { return object{"metadata": object{"labels": object{key: value}}} }
+	taints := func(keys ...string) object {
+		list := []any{}
+		for _, key := range keys {
+			list = append(list, object{"key": key, "effect": "NoSchedule"})
+		}
+		return object{"spec": object{"taints": list}}
+	}
+	patch := func(path string, body object) int {
+		code, _, err := r.ask(http.MethodPatch, "/api/v1/nodes/gpu-node"+path, r.token, body)
+		must(t, err)
+		return code
+	}
+	// A policy is in force some time after it is made.
+	await(t, "a foreign label is refused", nil, func() bool {
+		return patch("", labels("zone", fmt.Sprint(time.Now().UnixNano()))) == http.StatusUnprocessableEntity
+	})
+	conditions := func(kind string) object {
+		return object{"status": object{"conditions": []any{object{"type": kind, "status": "False"}}}}
+	}
+	for what, refused := range map[string]struct {
+		path string
+		body object
+	}{
+		"removes a label":        {"", labels("zone", nil)},
+		"another annotation":     {"", annotations("other", "y")},
+		"the annotation hold":    {"", annotations("accel.health/hold", "yes")},
+		"removes a taint":        {"", taints()},
+		"adds another taint":     {"", taints("maintenance", "more")},
+		"another condition":      {"/status", conditions("Ready")},
+		"a label by its status":  {"/status", labels("zone", "b")},
+		"the resources it has":   {"/status", object{"status": object{"capacity": object{"nvidia.com/gpu": "64"}}}},
+		"the address of a node":  {"/status", object{"status": object{"addresses": []any{object{"type": "InternalIP", "address": "10.0.0.1"}}}}},
+		"a device that is there": {"/status", object{"status": object{"allocatable": object{"nvidia.com/gpu": "64"}}}},
+	} {
+		if code := patch(refused.path, refused.body); code != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %d", what, code)
+		}
+	}
+	for what, accepted := range map[string]struct {
+		path string
+		body object
+	}{
+		"its label":      {"", labels("accel.health", "failed")},
+		"its annotation": {"", annotations("accel.health/record", "{}")},
+		"its taint":      {"", taints("maintenance", "accel.health")},
+		"a cordon":       {"", object{"spec": object{"unschedulable": true}}},
+		"its condition":  {"/status", conditions("AcceleratorsHealthy")},
+	} {
+		if code := patch(accepted.path, accepted.body); code != http.StatusOK {
+			t.Errorf("%s: %d", what, code)
+		}
+	}
+}
 
 // An absent alert is no recovery. A node stays out, with the reason in a metric, while
 // its exporter is dead, was restarted without its memory, a source of it or the device
