@@ -190,10 +190,9 @@ func (s *Sampler) loop(ctx context.Context, st *sourceState) {
 			}
 			return
 		case <-tick.C:
-			interval, timeout := s.pace(st)
+			interval, timeout := s.pace(st, !busy)
 			if !busy {
 				busy, overdue = true, false
-				s.begin(st)
 				deadline.Reset(timeout)
 				go call(ctx, st.src, timeout, returned)
 			} else {
@@ -242,9 +241,13 @@ const (
 	closeGrace = 4 * time.Second
 )
 
-func (s *Sampler) pace(st *sourceState) (interval, timeout time.Duration) {
+// pace returns the interval and the timeout of a source. begin starts a round.
+func (s *Sampler) pace(st *sourceState, begin bool) (interval, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if begin {
+		st.begun = time.Now()
+	}
 	return s.settings.interval(), s.settings.timeout(st.src.Name()) + grace
 }
 
@@ -261,12 +264,6 @@ func call(ctx context.Context, src Source, timeout time.Duration, returned chan<
 		returned <- o
 	}()
 	o.round, o.err = src.Sample(ctx)
-}
-
-func (s *Sampler) begin(st *sourceState) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st.begun = time.Now()
 }
 
 func (s *Sampler) update(f func(now time.Time)) {

@@ -5,6 +5,7 @@
 package attention
 
 import (
+	"maps"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -51,11 +52,7 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 			st.publish(s.Time, d, partitions(s, d))
 		}
 	}
-	for id, st := range j.devices {
-		if st.round != j.round {
-			delete(j.devices, id)
-		}
-	}
+	maps.DeleteFunc(j.devices, func(_ string, st *device) bool { return st.round != j.round })
 }
 
 // partitions returns the partitions of d where they are needed: if d is unhealthy.
