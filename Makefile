@@ -75,7 +75,7 @@ test: sim ## all tests that need no other program, with the race detector
 	kill $$progress; exit $$failed
 
 golden: sim ## update the golden files; then review the diff
-	$(GOTEST) $$(git grep -l sim/golden -- '*_test.go' ':!podmap' ':!rules' | xargs -n1 dirname | sort -u | sed 's,^,./,') -run 'Golden|Broken|GoNVML|Print$$|Page$$|Captures$$|NeverOpened|Cases$$$$|Messages$$$$' -update
+	$(GOTEST) $$(git grep -l sim/golden -- '*_test.go' ':!podmap' ':!rules' | xargs -n1 dirname | sort -u | sed 's,^,./,') -run 'Golden|Broken|GoNVML|Print$$|Page$$|Captures$$|NeverOpened|Cases$$|Messages$$' -update
 	git diff --stat
 
 fuzz: sim ## every fuzz target for FUZZTIME=30s
