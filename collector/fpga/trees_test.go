@@ -108,3 +108,22 @@ func TestCases(t *testing.T) {
 		return open(tb, sysfs.New(sys), o)
 	})
 }
+
+// TestLimitsHaveReadings: a temperature limit has the sensor of a temperature, so that
+// they can be compared.
+func TestLimitsHaveReadings(t *testing.T) {
+	for _, name := range trees {
+		if name == "v80-ami" {
+			continue // its sensors are not read
+		}
+		d := one(t, sample(t, open(t, written(t, load(t, name)), quiet)))
+		for _, r := range d.Readings {
+			if r.Metric != collector.TemperatureLimit || r.Labels[0] == "Columbiaville Die Temperature" { // -256 in the tree
+				continue
+			}
+			if _, known := value(d, collector.TemperatureCelsius, r.Labels[0]); !known {
+				t.Errorf("%s: no temperature of %s", name, r.Labels[0])
+			}
+		}
+	}
+}

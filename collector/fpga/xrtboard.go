@@ -237,6 +237,7 @@ func (a *alveo) vmr(r *reading) {
 	if dir == "" {
 		return
 	}
+	fpga := "fpga" // the sensor that the limits of the firmware are of
 	for _, s := range []struct {
 		file string
 		m    *collector.Metric
@@ -256,14 +257,21 @@ func (a *alveo) vmr(r *reading) {
 			}
 			taken[v.name] = true
 			r.Set(s.m, v.value, v.name)
+			if s.m == collector.TemperatureCelsius && slices.Contains(fpgaNames, strings.ToLower(v.name)) {
+				fpga = v.name
+			}
 		}
 	}
 	a.hwmonPower(r)
-	a.vmrFirmware(r)
+	a.vmrFirmware(r, fpga)
 }
 
-// vmrFirmware sets which image a Versal card has booted from, and its limits.
-func (a *alveo) vmrFirmware(r *reading) {
+// fpgaNames are the firmware's names of the FPGA's temperature, in lower case.
+var fpgaNames = []string{"device", "fpga"}
+
+// vmrFirmware sets which image a Versal card has booted from, and its limits: the
+// temperatures are of the sensor.
+func (a *alveo) vmrFirmware(r *reading, sensor string) {
 	dir := a.mgmt.one("xgq_vmr")
 	if dir == "" {
 		return
@@ -289,7 +297,7 @@ func (a *alveo) vmrFirmware(r *reading) {
 			continue
 		}
 		if v := limits["TEMP_"+l.key]; v > 0 {
-			r.Set(collector.TemperatureLimit, float64(v), "fpga", l.name)
+			r.Set(collector.TemperatureLimit, float64(v), sensor, l.name)
 		}
 		if v := limits["POWER_"+l.key]; v > 0 {
 			r.Set(collector.PowerLimit, float64(v), l.name)

@@ -134,6 +134,11 @@ func TestFPGAs(t *testing.T) {
 	}{
 		{"sound", facts(family(firewall, 0, "0"), family(latched, 0, "fme", "fabric"), family(state, 1, "fpga0", "operating"), family("accel_fpga_memory_calibrated", 1, "0")), hour, "healthy none"},
 		{"firewall", facts(family(firewall, 1, "0")), 0, "failed reset fpga_firewall_tripped"},
+		{"rail, at first", facts(family("accel_fpga_voltage_volts", 4.1, "3.3v"), family("accel_fpga_voltage_limit_volts", 3.9, "3.3v", "critical")), 9 * second, "healthy none"},
+		{"rail above its limit", facts(family("accel_fpga_voltage_volts", 4.1, "3.3v"), family("accel_fpga_voltage_limit_volts", 3.9, "3.3v", "critical")), 10 * second, "degraded inspect fpga_voltage_critical"},
+		{"rail within its limit", facts(family("accel_fpga_current_amperes", 9, "12v"), family("accel_fpga_current_limit_amperes", 9.5, "12v", "critical")), hour, "healthy none"},
+		{"current above its limit", facts(family("accel_fpga_current_amperes", 9, "12v"), family("accel_fpga_current_limit_amperes", 6.045, "12v", "critical")), 10 * second, "degraded inspect fpga_current_critical"},
+		{"a card that will power down", facts(family("accel_fpga_sensor_alarm", 1, "PCB", "fatal")), 10 * second, "degraded inspect fpga_sensor_critical"},
 		{"injected errors", facts(family(latched, 1, "fatal", "injected_fatal"), family(latched, 1, "nonfatal", "injected_warning"), family(latched, 1, "inject", "fatal")), hour, "healthy none"},
 		{"a firewall that has tripped before", facts(family(latched, 1, "firewall", "3")), hour, "healthy none"},
 		{"calibration, at first", facts(family("accel_fpga_memory_calibrated", 0, "0")), 119 * second, "healthy none"},
