@@ -81,9 +81,6 @@ type Group struct {
 	Line int
 	// Interval is 0 if the file gives none.
 	Interval time.Duration
-	// Offset is query_offset: Prometheus evaluates that far in the past, for
-	// late samples. An Engine has none and evaluates the present.
-	Offset time.Duration
 	// Limit is the most series or alerts that a rule may yield; 0 is no limit.
 	Limit int
 	Rules []*Rule

@@ -73,10 +73,6 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-func (l Limits) negative() bool {
-	return l.Series < 0 || l.Bytes < 0 || l.Range < 0 || l.Samples < 0 || l.Time < 0
-}
-
 // withDefaults returns o with its defaults filled in. The error names every
 // invalid option.
 func (o Options) withDefaults() (Options, error) {
@@ -101,9 +97,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Interval < time.Second || o.Interval > time.Hour {
 		errs = append(errs, fmt.Errorf("option Interval is %v; accepted is 1s to 1h", o.Interval))
-	}
-	if o.Resend < 0 || o.Limits.negative() {
-		errs = append(errs, errors.New("options Resend and Limits must not be negative"))
 	}
 	for _, labels := range []map[string]string{o.Labels, o.ExternalLabels} {
 		for name := range labels {

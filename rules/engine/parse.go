@@ -26,12 +26,14 @@ type ruleFile struct {
 
 type groupSpec struct {
 	strict.Position
-	Name     string            `yaml:"name" accept:"scalar"`
-	Interval duration          `yaml:"interval"`
-	Offset   duration          `yaml:"query_offset"`
-	Limit    int               `yaml:"limit" accept:"0..2147483647"`
-	Labels   map[string]string `yaml:"labels" accept:"scalar"`
-	Rules    []ruleSpec        `yaml:"rules"`
+	Name     string   `yaml:"name" accept:"scalar"`
+	Interval duration `yaml:"interval"`
+	// Offset makes Prometheus evaluate the past, for late samples. An Engine has none
+	// and evaluates the present.
+	Offset duration          `yaml:"query_offset"`
+	Limit  int               `yaml:"limit" accept:"0..2147483647"`
+	Labels map[string]string `yaml:"labels" accept:"scalar"`
+	Rules  []ruleSpec        `yaml:"rules"`
 }
 
 type ruleSpec struct {
@@ -191,7 +193,7 @@ func (l *loader) read(file string, data []byte) {
 	}
 	for i := range f.Groups {
 		spec := &f.Groups[i]
-		g := &Group{File: file, Name: spec.Name, Line: spec.Line, Interval: time.Duration(spec.Interval), Offset: time.Duration(spec.Offset), Limit: spec.Limit}
+		g := &Group{File: file, Name: spec.Name, Line: spec.Line, Interval: time.Duration(spec.Interval), Limit: spec.Limit}
 		for n := range spec.Rules {
 			r := spec.Rules[n].rule(spec.Labels)
 			key := fmt.Sprintf("%q %q %q %q", r.Record, r.Alert, r.Expr.String(), r.Labels)
