@@ -41,7 +41,9 @@ var xrt = family{
 		below("hwmon/hwmon*", "name", "power1_input", "power1_unitm", "power1_status"),
 	),
 	find: findXRT,
-	open: func(e *env) card { return &alveo{env: e, known: map[string]bool{}, identity: identity{}} },
+	open: func(e *env) card {
+		return &alveo{env: e, known: map[string]bool{}, clocked: map[string]bool{}, identity: identity{}}
+	},
 }
 
 // anyFunction matches the directory of a PCI function.

@@ -25,6 +25,8 @@ type alveo struct {
 	slots []*slotRegion
 	asked bool   // image is known
 	image string // uuids of the loaded images
+	// clocked are the clocks that have had a frequency with the image.
+	clocked map[string]bool
 
 	load struct {
 		sync.Mutex
@@ -269,6 +271,7 @@ func (a *alveo) images(r *reading) (answered bool) {
 		if now := strings.Join(ids, " "); now != a.image {
 			if a.asked {
 				r.fs.Forget()
+				clear(a.clocked)
 			}
 			a.image = now
 		}

@@ -188,3 +188,20 @@ func TestIdentityOutlivesController(t *testing.T) {
 		}
 	})
 }
+
+// TestStoppedClocks: clocks that the driver has stopped are 0; a clock that the image
+// does not use is absent.
+func TestStoppedClocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, load(t, "xilinx-u250-xrt"))
+		s := open(t, n.fs(), quiet)
+		want(t, one(t, sample(t, s)), 500e6, collector.ClockHertz, "kernel")
+		hot := load(t, "xilinx-u250-xrt")
+		hot.Set(mgmt+"/icap.m.22020096/clock_freqs", "0\n0\n0\n0\n")
+		n.put(hot)
+		time.Sleep(2 * time.Minute)
+		d := one(t, sample(t, s))
+		want(t, d, 0, collector.ClockHertz, "kernel")
+		wantNone(t, d, collector.ClockHertz, "system")
+	})
+}

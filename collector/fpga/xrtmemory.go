@@ -160,7 +160,8 @@ func (a *alveo) transfers(r *reading) {
 // clockNames are the clocks of a slot in the driver's order.
 var clockNames = []string{"data", "kernel", "system", "extra"}
 
-// clocks sets the clocks of the loaded image. The read waits for a load to end
+// clocks sets the clocks of the loaded image. The driver stops them where the card is too
+// hot or draws too much power, until it is reset: they are then 0. The read waits for a load to end
 // and counts cycles, so it is made once a minute, and of the management
 // function where possible: the user function would call it.
 func (a *alveo) clocks(r *reading) {
@@ -173,14 +174,16 @@ func (a *alveo) clocks(r *reading) {
 		return
 	}
 	for i, hertz := range parseClocks(text) {
-		if hertz == 0 {
-			continue
-		}
 		name := clockNames[i%len(clockNames)]
 		if slot := i / len(clockNames); slot > 0 {
 			name = "slot" + strconv.Itoa(slot) + "/" + name
 		}
-		r.Set(collector.ClockHertz, hertz, name)
+		// A clock that the image does not use is 0 from the start. Where the image is not
+		// known, the next one may use fewer.
+		a.clocked[name] = a.clocked[name] || hertz > 0 && a.image != ""
+		if hertz > 0 || a.clocked[name] {
+			r.Set(collector.ClockHertz, hertz, name)
+		}
 	}
 }
 

@@ -134,6 +134,8 @@ func TestFPGAs(t *testing.T) {
 	}{
 		{"sound", facts(family(firewall, 0, "0"), family(latched, 0, "fme", "fabric"), family(state, 1, "fpga0", "operating"), family("accel_fpga_memory_calibrated", 1, "0")), hour, "healthy none"},
 		{"firewall", facts(family(firewall, 1, "0")), 0, "failed reset fpga_firewall_tripped"},
+		{"stopped clocks", facts(family("accel_clock_hertz", 0, "kernel")), 0, "failed reset fpga_clocks_stopped"},
+		{"a clock of a GPU that sleeps", facts(family("accel_clock_hertz", 0, "sm")), hour, "healthy none"},
 		{"rail, at first", facts(family("accel_fpga_voltage_volts", 4.1, "3.3v"), family("accel_fpga_voltage_limit_volts", 3.9, "3.3v", "critical")), 9 * second, "healthy none"},
 		{"rail above its limit", facts(family("accel_fpga_voltage_volts", 4.1, "3.3v"), family("accel_fpga_voltage_limit_volts", 3.9, "3.3v", "critical")), 10 * second, "degraded inspect fpga_voltage_critical"},
 		{"rail within its limit", facts(family("accel_fpga_current_amperes", 9, "12v"), family("accel_fpga_current_limit_amperes", 9.5, "12v", "critical")), hour, "healthy none"},
