@@ -109,19 +109,6 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-func TestEntities(t *testing.T) {
-	l := link(entity{switches, 3}, 17)
-	if l.owner() != (entity{switches, 3}) || l.port() != 17 || l.part() != "link-17" || l.id != 0x03001103 {
-		t.Errorf("%#x: %+v, port %d", l.id, l.owner(), l.port())
-	}
-	if p := (entity{cores, 7}).part(); p != "core-7" {
-		t.Error(p)
-	}
-	if p := (entity{gpus, 7}).part(); p != "" {
-		t.Error(p)
-	}
-}
-
 func TestPCIAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"00000000:1B:00.0": "0000:1b:00.0",
@@ -135,14 +122,6 @@ func TestPCIAddress(t *testing.T) {
 	} {
 		if got := pciAddress(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}
-
-func TestCodes(t *testing.T) {
-	for c, want := range map[code]string{ok: "ok", notSupported: "not_supported", -99: "code_99", -500: "unknown", 3: "unknown", unheardOf: "unknown"} {
-		if c.String() != want {
-			t.Errorf("%d is %s, want %s", int(c), c, want)
 		}
 	}
 }

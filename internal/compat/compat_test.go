@@ -6,7 +6,6 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/compat"
-	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 )
 
 // h100 is the label set of gpu1 on the node n1.
@@ -229,16 +228,6 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestLinks checks the labels of fields that describe an NVLink.
-func TestLinks(t *testing.T) {
-	d := gpu(gpu1, "1").set(collector.NVLinkUp, 1, "0").set(collector.NVLinkUp, 0, "17")
-	o := compat.Options{Hostname: "n1", Counters: parseRows(t, "DCGM_FI_DEV_NVLINK_LINK_STATUS, gauge, x")}
-	link := `{device="nvidia1",gpu="1",gpu_uuid="` + gpu1 + `",hostname="n1",model_name="NVIDIA H100 80GB HBM3",nvlink=`
-	expect(t, page(t, o, snapshot([]*device{d}), "DCGM_"),
-		"DCGM_FI_DEV_NVLINK_LINK_STATUS"+link+`"0",pci_bus_id="00000000:11:00.0"} 1`,
-		"DCGM_FI_DEV_NVLINK_LINK_STATUS"+link+`"17",pci_bus_id="00000000:11:00.0"} 0`)
-}
-
 // TestOfDCGM checks that DCGM's own values are exported for fields that no other
 // source measures, and only for those.
 func TestOfDCGM(t *testing.T) {
@@ -293,19 +282,4 @@ func TestDeviceDown(t *testing.T) {
 	fpga.set(collector.DeviceInfo, 1, "fpga", "intel", "N6001", "", "0", "0000:30:00.0", "", "", "", "").set(collector.TemperatureCelsius, 1, "gpu")
 	o := compat.Options{Hostname: "n1", Counters: parseRows(t, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, counter, x", "DCGM_FI_DEV_GPU_TEMP, gauge, x")}
 	expect(t, page(t, o, snapshot([]*device{d, unnamed, fpga}), "DCGM_"), "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{"+h100+"} 5000")
-}
-
-// TestDefaultRows checks that the default rows are the 26 of dcgm-exporter.
-func TestDefaultRows(t *testing.T) {
-	c := compat.Default()
-	types := map[counters.Type]int{}
-	for _, r := range c.Rows {
-		types[r.Type]++
-		if r.Help == "" || strings.Contains(r.Help, ",") {
-			t.Errorf("%s: help %q", r.Name, r.Help)
-		}
-	}
-	if len(c.Rows) != 26 || types["gauge"] != 21 || types["counter"] != 4 || types["label"] != 1 {
-		t.Errorf("%d rows, %v", len(c.Rows), types)
-	}
 }

@@ -221,24 +221,3 @@ func TestBuiltin(t *testing.T) {
 		}
 	}
 }
-
-func TestLookup(t *testing.T) {
-	c := health.Builtin()
-	for _, tc := range []struct {
-		e     collector.Event
-		name  string
-		known bool
-	}{
-		{xid(79), "fell_off_bus", true},
-		{xid(0), "", false},
-		{xid(1 << 63), "", false},
-		{xid(79, sub("whatever:0x1")), "fell_off_bus", true},
-		{event(collector.EventSXid, func(e *collector.Event) { e.Code = 79 }), "", false},
-		{event("no_such"), "", false},
-		{event(collector.EventAER, sub("fatal/DLP")), "aer_fatal", true},
-	} {
-		if e, known := c.Lookup(&tc.e); known != tc.known || e.Name != tc.name {
-			t.Errorf("%s %d %s: %q, %v", tc.e.Kind, tc.e.Code, tc.e.Sub, e.Name, known)
-		}
-	}
-}
