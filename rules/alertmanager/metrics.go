@@ -1,7 +1,6 @@
 package alertmanager
 
 import (
-	"maps"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,41 +19,21 @@ const (
 
 var drops = []drop{dropQueueFull, dropRefused, dropTooLarge, dropExpired, dropShutdown}
 
-// buckets are upper bounds of the duration of a request, in seconds.
-var buckets = []float64{0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30}
-
 // stats are the metrics of a sender.
 type stats struct {
 	sent    uint64
 	dropped map[drop]uint64
 	failed  map[reason]uint64
 	success time.Time // of the last one; zero before the first
-	// Requests by duration, cumulative as in a histogram.
-	buckets  map[float64]uint64
-	requests uint64
-	seconds  float64
 }
 
-func newStats() stats {
-	s := stats{dropped: map[drop]uint64{}, failed: map[reason]uint64{}, buckets: map[float64]uint64{}}
-	for _, le := range buckets {
-		s.buckets[le] = 0
-	}
-	return s
-}
-
-// count counts a request.
-func (s *stats) count(a *answer, took time.Duration) {
-	if a.failed() {
-		s.failed[a.reason]++
-	}
-	s.requests++
-	s.seconds += took.Seconds()
-	for _, le := range buckets {
-		if took.Seconds() <= le {
-			s.buckets[le]++
-		}
-	}
+// newDurations returns the histogram of request durations, by endpoint.
+func newDurations() *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    subsystem + "request_duration_seconds",
+		Help:    "Time from a request to the end of its response, or to its failure.",
+		Buckets: []float64{0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30},
+	}, []string{"endpoint"})
 }
 
 const subsystem = "accel_alertmanager_"
@@ -72,8 +51,6 @@ var (
 		"Alerts that were not delivered, by reason: queue_full, refused (as invalid), too_large (for a request), expired (in the queue), shutdown.", "reason")
 	descFailures = newDesc("request_failures_total",
 		"Failed requests, by reason: timeout, network, credentials (unreadable), redirect (3xx), unauthorized (401, 403, 407), throttled (429), client_error (other 4xx), server_error (5xx).", "reason")
-	descDuration = newDesc("request_duration_seconds",
-		"Time from a request to the end of its response, or to its failure.")
 	descQueue = newDesc("queue_length",
 		"Alerts in the queue.")
 	descCapacity = newDesc("queue_capacity",
@@ -84,9 +61,10 @@ var (
 
 // Describe implements prometheus.Collector.
 func (n *Notifier) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descRelabelled, descSent, descDropped, descFailures, descDuration, descQueue, descCapacity, descSuccess} {
+	for _, d := range []*prometheus.Desc{descRelabelled, descSent, descDropped, descFailures, descQueue, descCapacity, descSuccess} {
 		ch <- d
 	}
+	n.durations.Describe(ch)
 }
 
 // Collect implements prometheus.Collector.
@@ -95,6 +73,7 @@ func (n *Notifier) Collect(ch chan<- prometheus.Metric) {
 	for _, s := range n.plan.Load().senders {
 		s.collect(ch)
 	}
+	n.durations.Collect(ch)
 }
 
 func (s *sender) collect(ch chan<- prometheus.Metric) {
@@ -113,7 +92,6 @@ func (s *sender) collect(ch chan<- prometheus.Metric) {
 	for _, why := range reasons {
 		counter(descFailures, s.stats.failed[why], string(why))
 	}
-	ch <- prometheus.MustNewConstHistogram(descDuration, s.stats.requests, s.stats.seconds, maps.Clone(s.stats.buckets), s.label)
 	gauge(descQueue, float64(len(s.queue)))
 	gauge(descCapacity, float64(s.limits.queue))
 	if !s.stats.success.IsZero() {
