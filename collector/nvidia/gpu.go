@@ -222,7 +222,8 @@ func (g *gpu) readDevices(now time.Time) ([]collector.Device, string) {
 	switch {
 	case g.fatal != nvml.SUCCESS:
 		return nil, verdict(g.fatal, collector.ReasonError)
-	case !alive:
+	case !alive && g.failed != "":
+		// That the driver has none of the values, as on a Jetson, is an answer.
 		return nil, collector.ReasonError
 	}
 	g.readRefusals(&d)

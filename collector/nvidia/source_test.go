@@ -134,6 +134,23 @@ func TestInitHangs(t *testing.T) {
 	})
 }
 
+// A driver without the vital values answers: the GPU is up, with what there is.
+func TestNoVitalValues(t *testing.T) {
+	inChild(t, "t4", nil, func(s *sampling) {
+		for _, c := range []string{"Temperature", "TemperatureV", "MemoryInfo", "MemoryInfo_v2", "PowerUsage", "UtilizationRates", "FieldValues"} {
+			s.Inject("error", "nvmlDeviceGet"+c, "NOT_SUPPORTED", "0")
+		}
+		for range 2 {
+			if d := gpus(s.Round())[0]; d.Down != "" {
+				s.Errorf("down %q", d.Down)
+			} else {
+				absent(s, d, collector.TemperatureCelsius, "gpu")
+				want(s, d, 16, collector.PCIeWidthMax, "device")
+			}
+		}
+	})
+}
+
 // The slot has the lanes of its port, or, in a virtual machine, the most seen so far.
 func TestNarrowSlot(t *testing.T) {
 	inChild(t, "t4", nil, func(s *sampling) {
