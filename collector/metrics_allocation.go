@@ -226,7 +226,7 @@ var (
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"kind"},
-		Values: []string{"kind: listed (exported), kept (no longer listed and not contradicted), contested (several pods on one unshared device), superseded (listed although another pod got the device later), unresolved (the device is not found), unresolved_accelerator (of these, allocations of a resource that is an accelerator by its name), omitted (beyond the limit of pods per device)"},
+		Values: []string{"kind: listed (exported), kept (no longer listed and not contradicted), contested (several pods on one unshared device), superseded (listed although another pod got the device later), unresolved (the device is not found), unresolved_accelerator (of these, allocations of a resource whose name is of a kind of device that this node has), omitted (beyond the limit of pods per device)"},
 		From:   []string{"kubelet PodResources List"},
 	})
 	PodmapIDs = define(Metric{

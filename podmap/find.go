@@ -1,7 +1,9 @@
 package podmap
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -28,14 +30,19 @@ func (x *Index) find(resource string, ref Ref) (int, How) {
 		return x.only(func(d *Known) bool { return x.isProfile(d, ref) }), HowProfile
 	case FormHash:
 		return lookup(x.hashes, ref.Hash), HowHash
+	case FormOrder:
+		return x.inOrder(ref.Index), HowPCI
 	case FormIndex:
-		if !numbersDevices(resource) {
-			return lookup(x.names, "vfio/"+ref.Index), HowName
+		if !NumbersDevices(resource) {
+			return x.ofGroup(resource, ref.Index), HowName
 		}
 		if i := x.only(func(d *Known) bool {
 			return d.Parent == "" && d.Index == ref.Index && collector.IsResourceOf(d.Vendor, resource)
 		}); i != none {
 			return i, HowIndex
+		}
+		if i := x.ofGroup(resource, ref.Index); i != none {
+			return i, HowName
 		}
 		return x.only(func(d *Known) bool {
 			return d.Parent == "" && d.Vendor != "nvidia" && collector.IsResourceOf(d.Vendor, resource)
@@ -48,13 +55,45 @@ func (x *Index) find(resource string, ref Ref) (int, How) {
 	return none, HowNone
 }
 
-// numbersDevices reports whether a bare number can be the index of a device
-// under the name of the resource. KubeVirt's device plugin names devices by the
-// number of their IOMMU group and resources by their model; RDMA plugins number
-// ports.
-func numbersDevices(resource string) bool {
+// NumbersDevices reports whether a bare number can be the index of a device
+// under the name of the resource: gpu and fpga-u250, not pgpu. The device
+// plugins of KubeVirt and Kata Containers name a device by the number of its
+// IOMMU group, under nvidia.com/pgpu or its model; RDMA plugins number ports.
+func NumbersDevices(resource string) bool {
 	_, name, _ := strings.Cut(strings.ToLower(resource), "/")
-	return slices.ContainsFunc([]string{"gpu", "mig", "fpga"}, func(word string) bool { return strings.Contains(name, word) })
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return r < 'a' || r > 'z' }) {
+		if slices.Contains([]string{"gpu", "mig", "fpga"}, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofGroup returns the device of the resource's vendor that a kernel driver
+// reserves as the IOMMU group.
+func (x *Index) ofGroup(resource, group string) int {
+	if i := lookup(x.names, "vfio/"+group); i >= 0 && collector.IsResourceOf(x.devices[i].Vendor, resource) {
+		return i
+	}
+	return none
+}
+
+// inOrder returns the GPU of NVIDIA with the number in order of the PCI
+// addresses, from 0.
+func (x *Index) inOrder(number string) int {
+	var addresses []string
+	for i := range x.devices {
+		if d := &x.devices[i]; d.Parent == "" && d.Vendor == "nvidia" {
+			pci, _ := normalPCI(d.PCI)
+			addresses = append(addresses, pci)
+		}
+	}
+	slices.SortFunc(addresses, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+	n, err := strconv.Atoi(number)
+	if err != nil || n >= len(addresses) || addresses[0] == "" {
+		return none
+	}
+	return lookup(x.pci, addresses[n])
 }
 
 func (x *Index) byName(ref Ref) int {

@@ -35,6 +35,12 @@ const (
 	// their names of before 5.x, card0-1 of Intel's GPU plugin, renderD128,
 	// amdgpu_xcp_3, gpu-1-129 of AMD's DRA driver, /dev/NAME.
 	FormName Form = "name"
+	// FormOrder: gpu-vfio-0 of NVIDIA's DRA driver: the number of the GPU in
+	// order of the PCI addresses.
+	FormOrder Form = "pci_order"
+	// FormMediated: a bare UUID, a mediated device of the kernel. Device plugins
+	// for virtual machines name a vGPU so.
+	FormMediated Form = "mediated"
 	// FormIndex: a bare number.
 	FormIndex Form = "index"
 	// FormHash: 40 hexadecimal digits, as generic-device-plugin makes them.
@@ -100,6 +106,8 @@ func ParseID(id string) Ref {
 	case shared:
 	case isNumber(id):
 		return Ref{Form: FormIndex, ID: id, Index: id}
+	case isUUID(id):
+		return Ref{Form: FormMediated, ID: strings.ToLower(id)}
 	case len(id) == 40 && isHex(id):
 		return Ref{Form: FormHash, ID: strings.ToLower(id), Hash: strings.ToLower(id)}
 	case id == "tegra":

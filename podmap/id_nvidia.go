@@ -85,7 +85,8 @@ func parseMinor(id string) (Ref, bool) {
 	return r, len(parts) == 0
 }
 
-// parseNVIDIADRA reads the names of NVIDIA's DRA driver: gpu-<minor>, and
+// parseNVIDIADRA reads the names of NVIDIA's DRA driver: gpu-<minor>,
+// gpu-vfio-<number> of a GPU that is passed through, and
 // gpu-<minor>-mig-<profile>-<profile number>-<first slice>. Its first versions
 // wrote gpu-<minor>-mig-<profile number>-<first slice>-<slices>.
 func parseNVIDIADRA(name string) (Ref, bool) {
@@ -95,6 +96,9 @@ func parseNVIDIADRA(name string) (Ref, bool) {
 	}
 	if isNumber(rest) {
 		return Ref{Form: FormMinor, ID: name, Minor: rest}, true
+	}
+	if n, ok := strings.CutPrefix(rest, "vfio-"); ok && isNumber(n) {
+		return Ref{Form: FormOrder, ID: name, Index: n}, true
 	}
 	minor, mig, ok := strings.Cut(rest, "-mig-")
 	parts := strings.Split(mig, "-")

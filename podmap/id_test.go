@@ -61,7 +61,9 @@ var ids = []struct {
 	{id: "gpu-1-129", dra: "gpu.amd.com", want: podmap.Ref{Form: podmap.FormName, Name: "card1", Render: "renderD129"}},
 	{id: "0000-03-00-0-0x56c0", dra: "gpu.intel.com", want: podmap.Ref{Form: podmap.FormPCI, PCI: "0000:03:00.0"}},
 	{id: "GPU-" + uuid, dra: "gpu.nvidia.com", want: podmap.Ref{Form: podmap.FormUUID, UUID: "GPU-" + uuid}},
-	{id: "gpu-vfio-0", dra: "gpu.nvidia.com", want: podmap.Ref{Form: podmap.FormUnknown}},
+	{id: "gpu-vfio-0", dra: "gpu.nvidia.com", want: podmap.Ref{Form: podmap.FormOrder, Index: "0"}},
+	{id: "gpu-vfio-0", dra: "gpu.amd.com", want: podmap.Ref{Form: podmap.FormUnknown}},
+	{id: strings.ToUpper(uuid), want: podmap.Ref{Form: podmap.FormMediated, ID: uuid}},
 
 	{id: "gpu-3", dra: "gpu.example.com", want: podmap.Ref{Form: podmap.FormUnknown}},
 	{id: "gpu-1-129", dra: "gpu.nvidia.com", want: podmap.Ref{Form: podmap.FormUnknown}},

@@ -53,7 +53,7 @@ const (
 	HowNone      How = "none"      // there is no such device
 	HowAmbiguous How = "ambiguous" // there are several
 	HowUnknown   How = "unknown"   // the form of the id is unknown
-	HowIgnored   How = "ignored"   // the resource is in Resolver.Ignore
+	HowIgnored   How = "ignored"   // the resource is in Resolver.Ignore, or its ids are known to be no devices
 )
 
 // Alias maps an id of the kubelet to a device.

@@ -103,12 +103,21 @@ func (x *Index) Resolve(resource string, ref Ref) (id string, how How) {
 	if i, ok := x.alias(resource, ref); ok {
 		return x.found(i, HowAlias)
 	}
-	for _, pattern := range x.resolver.Ignore {
+	for _, pattern := range slices.Concat(x.resolver.Ignore, noDevices) {
 		if ok, _ := path.Match(pattern, resource); ok {
 			return "", HowIgnored
 		}
 	}
 	return x.found(x.find(resource, ref))
+}
+
+// noDevices are resources and DRA drivers of which an id is no device: channels
+// of an NVLink domain, shares of memory or of computing time that a pod requests
+// beside a device (Volcano, Tencent's GPU manager), and the right to read the
+// counters of all Intel GPUs.
+var noDevices = []string{
+	"compute-domain.nvidia.com", "*/vgpu-memory", "*/vgpu-cores", "*/vcuda-memory", "*/vcuda-core",
+	"*/i915_monitoring", "*/xe_monitoring",
 }
 
 // none means: not found.

@@ -99,7 +99,11 @@ var resolutions = []struct {
 	{"nvidia.com/gpu", "tegra", false, "", podmap.HowAmbiguous},
 	{"nvidia.com/gpu", "nvidia9", false, "", podmap.HowNone},
 	{"nvidia.com/gpu", "nvidia0/gi4", false, "", podmap.HowNone},
-	{"gpu.nvidia.com", "gpu-vfio-0", true, "", podmap.HowUnknown},
+	{"gpu.nvidia.com", "gpu-vfio-1", true, gpuB, podmap.HowPCI},
+	{"gpu.nvidia.com", "gpu-vfio-3", true, "", podmap.HowNone},
+	{"compute-domain.nvidia.com", "daemon-0", true, "", podmap.HowIgnored},
+	{"volcano.sh/vgpu-memory", gpuA + "-memory-3", false, "", podmap.HowIgnored},
+	{"gpu.intel.com/i915_monitoring", "all", false, "", podmap.HowIgnored},
 	{"gpu.example.com", "gpu-1", true, "", podmap.HowUnknown},
 	{"example.com/widget", "left", false, "u250", podmap.HowAlias},
 	{"example.com/widget", "right::2", false, "v80-b", podmap.HowAlias},
@@ -107,6 +111,9 @@ var resolutions = []struct {
 	{"other.com/widget", "nowhere", false, "", podmap.HowNone},
 	{"rdma/hca_shared_devices_a", "0000:1b:00.0", false, "", podmap.HowIgnored},
 }
+
+// passed has a GPU that is reserved for a virtual machine, and one with its number.
+var passed = []podmap.Known{{ID: "passed", Vendor: "nvidia", KubeIDs: []string{"/dev/vfio/42"}}, {ID: gpuA, Vendor: "nvidia", Index: "42"}}
 
 var resolver = podmap.Resolver{
 	Aliases: []podmap.Alias{
@@ -222,11 +229,10 @@ func TestResolveSoleAndAmbiguous(t *testing.T) {
 			[]podmap.Known{{ID: gpuA, Vendor: "nvidia", Index: "0"}},
 			gpu, "42", false, "", podmap.HowNone,
 		},
-		{
-			"an IOMMU group",
-			[]podmap.Known{{ID: "passed", Vendor: "nvidia", KubeIDs: []string{"/dev/vfio/42"}}, {ID: gpuA, Vendor: "nvidia", Index: "42"}},
-			"nvidia.com/GH100_H100_PCIE", "42", false, "passed", podmap.HowName,
-		},
+		{"an IOMMU group, by the model", passed, "nvidia.com/GH100_H100_PCIE", "42", false, "passed", podmap.HowName},
+		{"an IOMMU group, by pgpu", passed, "nvidia.com/pgpu", "42", false, "passed", podmap.HowName},
+		{"a port with the number of an IOMMU group", passed, "rdma/hca_shared_devices_a", "42", false, "", podmap.HowNone},
+		{"a device of another vendor with that number", passed, "aws.amazon.com/neuroncore", "42", false, "", podmap.HowNone},
 		{"no devices", nil, gpu, gpuA, false, "", podmap.HowNone},
 	} {
 		t.Run(c.name, func(t *testing.T) {

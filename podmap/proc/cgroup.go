@@ -12,8 +12,14 @@ import "strings"
 //	cgroupfs  …/kubepods/burstable/podUID/ID
 //
 // A guaranteed pod has no class of service in them; systemd's UID has _ for -.
+// Within another cgroup namespace than the node's, a path begins at the cgroup of
+// our container: /../../podUID/ID, /../../../../system.slice/x.service.
+//
+// A container outside of the kubelet's cgroups may be of a pod, with
+// --cgroups-per-qos=false (/k8s.io/ID), or of another program: its owner is
+// unknown.
 func parseCgroup(text string) Owner {
-	hidden, seen, job := true, false, ""
+	host, job := false, ""
 	for line := range strings.Lines(text) {
 		_, rest, ok := strings.Cut(strings.TrimRight(line, "\n"), ":")
 		_, path, ok2 := strings.Cut(rest, ":")
@@ -23,21 +29,47 @@ func parseCgroup(text string) Owner {
 		if uid, ok := podOf(path); ok {
 			return Owner{Kind: Pod, PodUID: uid}
 		}
-		seen = true
+		if isContainer(path) {
+			return Owner{Kind: Hidden}
+		}
 		if j := slurmJob(path); j != "" {
-			job = j
+			host, job = true, j
 		}
-		// The root, and what begins with .., is all that one sees from within
-		// another cgroup namespace. On a node without it, /init.scope and
-		// /system.slice are what host processes show.
-		if path != "/" && !strings.HasPrefix(path, "/..") {
-			hidden = false
-		}
+		host = host || isHost(path)
 	}
-	if !seen || hidden {
+	if !host {
 		return Owner{Kind: Hidden}
 	}
 	return Owner{Kind: Host, Job: job}
+}
+
+// isHost reports whether a cgroup is outside of every container. From within a
+// container, the root is the container itself, and what begins with .. can be a
+// container of the same pod, unless it is a unit of systemd.
+func isHost(path string) bool {
+	above, outside := strings.CutPrefix(path, "/..")
+	if !outside {
+		return path != "/"
+	}
+	for s := range strings.SplitSeq(above, "/") {
+		if s == "init.scope" || strings.HasSuffix(s, ".slice") || strings.HasSuffix(s, ".service") {
+			return true
+		}
+	}
+	return false
+}
+
+// isContainer reports whether a cgroup's path has the id of a container: ID,
+// docker-ID.scope, cri-containerd-ID.scope.
+func isContainer(path string) bool {
+	for s := range strings.SplitSeq(path, "/") {
+		s = strings.TrimSuffix(s, ".scope")
+		s = s[strings.LastIndexAny(s, "-:")+1:]
+		if len(s) == 64 && isHex(s) {
+			return true
+		}
+	}
+	return false
 }
 
 // slurmJob returns the number of a Slurm job in a cgroup's path, or "". Slurm's
@@ -60,6 +92,11 @@ func slurmJob(path string) string {
 // podOf returns the UID of the pod in a cgroup's path.
 func podOf(path string) (uid string, ok bool) {
 	inPods := false
+	if strings.HasPrefix(path, "/../") {
+		// Relative to ours, which is in the cgroup of a pod too.
+		first, _, _ := strings.Cut(strings.TrimLeft(path, "/."), "/")
+		inPods = first == "burstable" || first == "besteffort" || strings.HasPrefix(first, "pod")
+	}
 	for s := range strings.SplitSeq(path, "/") {
 		// containerd with systemd paths and the cgroupfs driver:
 		// kubepods-burstable-podUID.slice:cri-containerd:ID.

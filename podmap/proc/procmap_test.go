@@ -37,8 +37,13 @@ var cgroups = map[string]struct {
 	"static pod":                     {"0::/kubepods/burstable/pod0123456789abcdef0123456789abcdef/" + cid + "\n", Owner{Kind: Pod, PodUID: "0123456789abcdef0123456789abcdef"}},
 	"a service":                      {"0::/system.slice/nvidia-persistenced.service\n", Owner{Kind: Host}},
 	"a session":                      {"0::/user.slice/user-1000.slice/session-3.scope\n", Owner{Kind: Host}},
-	"a container of no pod":          {"0::/system.slice/docker-" + cid + ".scope\n", Owner{Kind: Host}},
-	"a user's own pods":              {"0::/user.slice/mypods/pod" + uid + "/" + cid + "\n", Owner{Kind: Host}},
+	"a container of Docker":          {"0::/system.slice/docker-" + cid + ".scope\n", Owner{Kind: Hidden}},
+	"no cgroups per QoS":             {"0::/k8s.io/" + cid + "\n", Owner{Kind: Hidden}},
+	"no cgroups per QoS, v1":         {"12:pids:/system.slice/containerd.service\n4:memory:/k8s.io/" + cid + "\n", Owner{Kind: Hidden}},
+	"systemd paths, outside of pods": {"0::/system.slice/containerd.service/system.slice:cri-containerd:" + cid + "\n", Owner{Kind: Hidden}},
+	"a container of Podman":          {"0::/machine.slice/libpod-" + cid + ".scope/container\n", Owner{Kind: Hidden}},
+	"a user's own pods":              {"0::/user.slice/mypods/pod" + uid + "/" + cid + "\n", Owner{Kind: Hidden}},
+	"a user's session":               {"0::/user.slice/user-1000.slice/user@1000.service/app.slice/run-" + cid[:32] + ".scope\n", Owner{Kind: Host}},
 	"the kubelet":                    {"0::/kubelet.slice/kubelet.service\n", Owner{Kind: Host}},
 	"Slurm, v2":                      {"0::/system.slice/slurmstepd.scope/job_4711/step_0/user/task_0\n", Owner{Kind: Host, Job: "4711"}},
 	"Slurm, v2, several daemons":     {"0::/system.slice/n1_slurmstepd.scope/job_4711/step_batch/user/task_0\n", Owner{Kind: Host, Job: "4711"}},
@@ -46,8 +51,22 @@ var cgroups = map[string]struct {
 	"a job of another program":       {"0::/user.slice/job_4711\n", Owner{Kind: Host}},
 	"no number of a job":             {"0::/slurm/uid_1000/job_x1/step_0\n", Owner{Kind: Host}},
 	"the pods' parent":               {"0::/kubepods.slice\n", Owner{Kind: Host}},
-	"no UID":                         {"0::/kubepods/burstable/podinfo/" + cid + "\n", Owner{Kind: Host}},
-	"another cgroup namespace":       {"0::/../cri-containerd-" + cid + ".scope\n", Owner{Kind: Hidden}},
+	"no UID":                         {"0::/kubepods/burstable/podinfo/" + cid + "\n", Owner{Kind: Hidden}},
+	"no UID, no container":           {"0::/kubepods/burstable/podinfo\n", Owner{Kind: Host}},
+	"private, pods of a user":        {"0::/../../../user.slice/mypods/pod" + uid + "\n", Owner{Kind: Host}},
+	"private, our pod":               {"0::/../cri-containerd-" + cid + ".scope\n", Owner{Kind: Hidden}},
+	"private, our pod, CRI-O":        {"0::/../crio-" + cid + ".scope/container\n", Owner{Kind: Hidden}},
+	"private, our pod, other name":   {"0::/../container\n", Owner{Kind: Hidden}},
+	"private, our pod's group":       {"0::/..\n", Owner{Kind: Hidden}},
+	"private, a pod, systemd":        {"0::/../../kubepods-burstable-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid}},
+	"private, a pod, cgroupfs":       {"0::/../../pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid}},
+	"private, a pod of other QoS":    {"0::/../../../besteffort/pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid}},
+	"private, a pod, v1":             {"12:pids:/../../pod" + uid + "/" + cid + "\n1:name=systemd:/../../pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid}},
+	"private, a service":             {"0::/../../../../system.slice/nvidia-persistenced.service\n", Owner{Kind: Host}},
+	"private, a session":             {"0::/../../../user.slice/user-1000.slice/session-3.scope\n", Owner{Kind: Host}},
+	"private, init":                  {"0::/../../../../init.scope\n", Owner{Kind: Host}},
+	"private, Docker":                {"0::/../../../../system.slice/docker-" + cid + ".scope\n", Owner{Kind: Hidden}},
+	"private, Slurm":                 {"0::/../../../../system.slice/slurmstepd.scope/job_4711/step_0/user/task_0\n", Owner{Kind: Host, Job: "4711"}},
 	"own cgroup namespace":           {"0::/\n", Owner{Kind: Hidden}},
 	"empty":                          {"", Owner{Kind: Hidden}},
 	"garbage":                        {"kubepods\n::\n\x00", Owner{Kind: Hidden}},
@@ -77,8 +96,8 @@ func FuzzCgroup(f *testing.F) {
 		if again, ok := podUID(o.PodUID); !ok || again != o.PodUID {
 			t.Errorf("%+v", o)
 		}
-		if !strings.Contains(text, "kubepods") {
-			t.Error("a pod without kubepods in its path")
+		if !strings.Contains(text, "kubepods") && !strings.Contains(text, ":/../") {
+			t.Error("a pod outside of the kubelet's cgroups")
 		}
 	})
 }

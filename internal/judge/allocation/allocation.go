@@ -103,11 +103,12 @@ func (a *allocation) share() float64 {
 	return 1
 }
 
-// alone reports whether the device is allocated to this pod only. Processes
-// outside every allocation may use it too.
+// alone reports whether the device is allocated to this pod only, and is surely
+// the device that the pod was given. Processes outside every allocation may use
+// it too.
 func (a *allocation) alone() bool {
 	st := a.device
-	return len(st.allocations) == 1 && st.omitted == 0 && !a.contested && (!a.shared || st.replicas > 0 && len(a.ids) >= st.replicas)
+	return len(st.allocations) == 1 && st.omitted == 0 && !a.nominal && !a.contested && (!a.shared || st.replicas > 0 && len(a.ids) >= st.replicas)
 }
 
 // owns reports whether all work of the device is the pod's.

@@ -120,7 +120,14 @@ func TestUnresolvedIDs(t *testing.T) {
 		{"rdma/hca", "7", 2},
 		{gpu, "GPU-5f1c9a1e-0009-0009-0009-000000000009", 2}, // the UUID of another device
 		{gpu, "gpu:0", 1},
-		{"example.com/gpu", "left", 0},
+		{"example.com/gpu", "left", 1},
+		{"example.com/accelerator", "left", 0},
+		{"nvidia.com/hostdev", "left", 2},
+		{"nvidia.com/pgpu", "65", 2}, // an IOMMU group
+		{"compute-domain.nvidia.com", "channel-0", 2},
+		{"volcano.sh/vgpu-memory", gpuA + "-memory-7", 2},
+		{"nvidia.com/NVIDIA_A10-12Q", "5f1c9a1e-0009-0009-0009-000000000009", 2},
+		{"nvidia.com/NVIDIA_H100-12Q", "5f1c9a1e-0009-0009-0009-000000000009", 1},
 		{"fpga.intel.com/af-x", "dfl-port.7", 1},
 		{"amd.com/gpu", "left", 2},
 		{"squat.ai/tun", "92c18435a731d9e1d54d211eb3439a5b25c7f531", 2},
@@ -408,7 +415,7 @@ func TestNumbersAsIDs(t *testing.T) {
 		allocatable []string
 		want        []string
 	}{
-		{nil, []string{"A 1", "B 0"}},
+		{nil, nil}, // the device plugin is down, or the call is refused
 		{[]string{"0", "1"}, []string{"A 1", "B 0"}},
 		{[]string{"0", "17"}, nil},
 	} {

@@ -35,8 +35,8 @@ type join struct {
 	nominal   map[podmap.Pod]bool
 	// unresolved are the allocations whose id matches no device.
 	unresolved []Unresolved
-	// accelerators is how many of them are of a resource that is an
-	// accelerator by its name.
+	// accelerators is how many of them are of a resource that names a kind of
+	// device that this node has.
 	accelerators int
 	// candidates are the ids among them that may mean a device of this
 	// machine.
@@ -108,11 +108,11 @@ func (j *join) resolve(resource string, ref *podmap.Ref, raw string) found {
 }
 
 // numbered reports whether the ids of a resource can be the indexes of devices:
-// the allocatable ones are the numbers from 0 on, or are not known.
+// the kubelet reports the allocatable ids, and they are the numbers from 0 on.
 func (j *join) numbered(resource string) bool {
 	i := slices.IndexFunc(j.pods.Allocatable, func(a podmap.Allocatable) bool { return a.Resource == resource })
 	if i < 0 {
-		return true
+		return false
 	}
 	ids := j.pods.Allocatable[i].IDs
 	return !slices.ContainsFunc(ids, func(id string) bool {
@@ -193,12 +193,12 @@ func (j *join) enter(p *podmap.Allocation, f found, counted map[idKey]bool) {
 		// A kept allocation without a device has ended with its partition.
 		if f.how != podmap.HowIgnored && !p.Kept {
 			j.unresolved = append(j.unresolved, Unresolved{Resource: p.Resource, ID: p.DeviceID, How: f.how, Namespace: p.Pod.Namespace, Pod: p.Pod.Name})
-			// A network card is named by its PCI address, also under nvidia.com.
-			if isAccelerator(p.Resource) && p.Ref.Form != podmap.FormPCI {
+			x := unresolvedID{p.Resource, &p.Ref}
+			if j.isMissing(x) {
 				j.accelerators++
 			}
-			if !isGone(p.Ref.Form, f.how) {
-				j.candidates = append(j.candidates, unresolvedID{p.Resource, &p.Ref})
+			if !x.isGone(f.how) {
+				j.candidates = append(j.candidates, x)
 			}
 		}
 		return

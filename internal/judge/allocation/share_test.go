@@ -152,6 +152,13 @@ var measures = []struct {
 		"a - - -", "1 0 0 0",
 	},
 	{
+		"nominal, one pod with every share, processes unknown",
+		[]podmap.Allocation{alloc("a", gpu, gpuA+"-0"), alloc("a", gpu, gpuA+"-1")},
+		func(r *rig) { r.offer(gpu, gpuA+"-0", gpuA+"-1"); r.options.Proc = nil },
+		f(used(0, 10*gib)),
+		"a - - -", "",
+	},
+	{
 		"nominal, a process of the pod",
 		[]podmap.Allocation{alloc("a", gpu, gpuA+"-1")},
 		func(r *rig) { r.run(1, "a", true) },

@@ -14,11 +14,13 @@ type unresolvedID struct {
 	ref      *podmap.Ref
 }
 
-// isGone reports whether such an id names a device in full: it then means none
-// of the known devices.
-func isGone(form podmap.Form, how podmap.How) bool {
-	switch form {
-	case podmap.FormUUID, podmap.FormMIG, podmap.FormMIGLegacy, podmap.FormPCI, podmap.FormMinor, podmap.FormInstance:
+// isGone reports whether the id names a device in full: it then means none of
+// the known devices.
+func (x unresolvedID) isGone(how podmap.How) bool {
+	switch x.ref.Form {
+	case podmap.FormIndex: // else an IOMMU group
+		return how == podmap.HowNone && !podmap.NumbersDevices(x.resource)
+	case podmap.FormUUID, podmap.FormMIG, podmap.FormMIGLegacy, podmap.FormPCI, podmap.FormMinor, podmap.FormInstance, podmap.FormOrder:
 		return how == podmap.HowNone
 	}
 	return false
@@ -33,37 +35,53 @@ func (j *join) mayBeAllocated(st *device) bool {
 			}
 			continue
 		}
-		if !isAccelerator(x.resource) {
-			if isModel(x.resource, st.model) {
-				return true
-			}
-			continue
-		}
-		if vendor := collector.ResourceVendor(x.resource); vendor == "" || st.vendor == "" || vendor == st.vendor {
+		if x.isKindOf(st) || isModel(x.resource, st.model) {
 			return true
 		}
 	}
 	return false
 }
 
-// isAccelerator reports whether the name of a resource is an accelerator's. A
-// generic device plugin uses names that its operator chooses.
-func isAccelerator(resource string) bool {
-	return slices.ContainsFunc(acceleratorWords, func(word string) bool { return strings.Contains(resource, word) })
+// isMissing reports whether an unresolved id means an accelerator that the
+// exporter should know: its resource names a kind of device that this node has.
+func (j *join) isMissing(x unresolvedID) bool {
+	// A network card is named by its PCI address, also under nvidia.com.
+	return x.ref.Form != podmap.FormPCI && slices.ContainsFunc(j.order, x.isKindOf)
 }
 
-var acceleratorWords = func() []string {
-	words := []string{"gpu", "fpga", "accel"}
-	for _, v := range collector.Vendors() {
-		for _, d := range v.Domains {
-			if len(d) <= 3 {
-				d += "." // amd is part of amd64
-			}
-			words = append(words, d)
+// isKindOf reports whether the name of the resource is of devices such as st. The
+// vendor alone is no proof: vendors of accelerators also sell network cards and
+// processors with graphics.
+func (x unresolvedID) isKindOf(st *device) bool {
+	if vendor := collector.ResourceVendor(x.resource); vendor != "" && st.vendor != "" && vendor != st.vendor {
+		return false
+	}
+	for _, node := range []string{"card", "renderD"} {
+		// The kernel's name of another DRM device than st, such as the graphics of a
+		// processor.
+		if strings.HasPrefix(x.ref.Name, node) && slices.ContainsFunc(st.kubeIDs, func(id string) bool { return strings.HasPrefix(id, node) }) {
+			return false
 		}
 	}
-	return words
-}()
+	for _, k := range kinds {
+		if strings.Contains(x.resource, k.word) {
+			return k.class == "" || k.class == st.class
+		}
+	}
+	return false
+}
+
+// kinds are words in the names of resources and DRA drivers, with the class of
+// the devices: any class if it is empty.
+var kinds = []struct {
+	word  string
+	class collector.Class
+}{
+	{"npu", "npu"}, // not covered
+	{"fpga", collector.FPGA}, {"xilinx", collector.FPGA},
+	{"gpu", collector.GPU}, {"/mig-", collector.GPU}, {"_nps", collector.GPU}, // amd.com/cpx_nps4
+	{"accel", ""},
+}
 
 // isModel reports whether the name of a resource has a word of the model: a
 // word with a digit, as in squat.ai/n6001.
