@@ -48,7 +48,7 @@ func newAlertmanagers(urls []string, clientFile string) (alertmanagers, error) {
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" {
 			return nil, errors.New("--alertmanager.url: accepted is http://HOST:PORT or https://HOST:PORT; credentials go into --alertmanager.http.config.file")
 		}
-		all = append(all, alertmanager{u.Host, strings.TrimSuffix(u.String(), "/") + "/api/v2/alerts", client})
+		all = append(all, alertmanager{u.Host + strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(u.String(), "/") + "/api/v2/alerts", client})
 	}
 	return all, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"sync"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -18,6 +20,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/cmd/accel-remediator/kube"
 	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
+	"github.com/accel-exporter/accel-exporter/rules"
 )
 
 const defaultAddress = ":19401"
@@ -86,6 +89,20 @@ func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
 	return f, err
 }
 
+var alertLine = regexp.MustCompile(`(?m)^\s*- alert: (\S+)`)
+
+// shippedAlerts returns the names of the alerts of this project.
+var shippedAlerts = sync.OnceValue(func() (names []string) {
+	files, _ := rules.Files.ReadDir(".") // built in
+	for _, f := range files {
+		text, _ := rules.Files.ReadFile(f.Name())
+		for _, m := range alertLine.FindAllStringSubmatch(string(text), -1) {
+			names = append(names, m[1])
+		}
+	}
+	return names
+})
+
 // settings are the policy and the manifests of Jobs that it names. They come into
 // force together or not at all.
 type settings struct {
@@ -104,7 +121,7 @@ func (s *settings) load() (*remediation.Policy, map[string]*batchv1.Job, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	policy, err := remediation.ParsePolicy(s.policy.Path(), data)
+	policy, err := remediation.ParsePolicy(s.policy.Path(), data, shippedAlerts())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -31,7 +31,7 @@ func TestSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(policy, "rules: [{match: {alertname: Lost}, health: failed}]\nhooks: {reset: {job: "+job+"}}\n")
+	write(policy, "alerts: [Lost]\nrules: [{match: {alertname: Lost}, health: failed}]\nhooks: {reset: {job: "+job+"}}\n")
 	s := newSettings(policy)
 	if _, _, err := s.load(); err == nil || !strings.HasPrefix(err.Error(), policy+": hooks.reset.job: ") {
 		t.Errorf("without the Job's file: %v", err)

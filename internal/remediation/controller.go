@@ -156,6 +156,9 @@ func (c *Controller) pass(ctx context.Context) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		c.o.Log.Warn("The pass was cut off; the next one goes on", "timeout", passTimeout)
 	}
+	if len(plan.WithoutNode) > 0 {
+		c.logOnce("without node", "Alerts have no label with their node; nothing is done for them", "label", policy.NodeLabel, "alerts", plan.WithoutNode)
+	}
 	for _, node := range plan.Unknown {
 		c.logOnce(node, "Alerts name a node that does not exist", "node", node)
 	}

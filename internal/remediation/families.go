@@ -84,6 +84,12 @@ var (
 		Kind:  collector.Gauge,
 		Range: count,
 	}
+	alertsWithoutNode = &collector.Metric{
+		Name:  "accel_remediator_alerts_without_node",
+		Help:  "Firing alerts that a rule of the policy matches and that have no label with the node (node_label of the policy), so that nothing is done for them.",
+		Kind:  collector.Gauge,
+		Range: count,
+	}
 	alertsListed = &collector.Metric{
 		Name:   "accel_remediator_alerts_listed",
 		Help:   "1 if the Alertmanager answered the last pass. While 0, no node is let in whose alert it listed; while 0 for all, no node is taken out.",
@@ -133,7 +139,7 @@ var (
 // of rules and dashboards. None of them is in a Snapshot.
 func Metrics() []*collector.Metric {
 	all := []*collector.Metric{
-		acting, actionsTotal, alertsListed, breakerOpen, failedPasses, lastPassDuration, lastPass, leader,
+		acting, actionsTotal, alertsListed, alertsWithoutNode, breakerOpen, failedPasses, lastPassDuration, lastPass, leader,
 		nodeInspection, nodeOut, plannedNodes, policyReloaded, poolNodes, poolNodesOut, unknownNodes, withheldNodes,
 	}
 	for i, m := range all {

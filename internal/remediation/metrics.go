@@ -20,7 +20,8 @@ type metrics struct {
 	withheld, dry           *prometheus.GaugeVec
 	nodes, out, open        *prometheus.GaugeVec
 	since, inspection       *prometheus.GaugeVec
-	unknown, listing        *prometheus.GaugeVec
+	unknown, nameless       *prometheus.GaugeVec
+	listing                 *prometheus.GaugeVec
 	acting, lastTime, lasts *prometheus.GaugeVec
 	failed                  *prometheus.CounterVec
 }
@@ -30,7 +31,7 @@ func newMetrics(act bool) *metrics {
 		actions: counter(actionsTotal), withheld: gauge(withheldNodes), dry: gauge(plannedNodes),
 		nodes: gauge(poolNodes), out: gauge(poolNodesOut), open: gauge(breakerOpen),
 		since: gauge(nodeOut), inspection: gauge(nodeInspection),
-		unknown: gauge(unknownNodes), listing: gauge(alertsListed),
+		unknown: gauge(unknownNodes), nameless: gauge(alertsWithoutNode), listing: gauge(alertsListed),
 		acting: gauge(acting), lastTime: gauge(lastPass), lasts: gauge(lastPassDuration), failed: counter(failedPasses),
 	}
 	m.acting.WithLabelValues().Set(value(act))
@@ -73,7 +74,7 @@ func (c *Controller) Collect(ch chan<- prometheus.Metric) {
 	defer m.mu.Unlock()
 	for _, part := range []prometheus.Collector{
 		m.actions, m.withheld, m.dry, m.nodes, m.out, m.open, m.since, m.inspection,
-		m.unknown, m.listing, m.acting, m.lastTime, m.lasts, m.failed,
+		m.unknown, m.nameless, m.listing, m.acting, m.lastTime, m.lasts, m.failed,
 	} {
 		part.Collect(ch)
 	}
@@ -96,6 +97,7 @@ func (m *metrics) planned(p *Plan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.unknown.WithLabelValues().Set(float64(len(p.Unknown)))
+	m.nameless.WithLabelValues().Set(float64(len(p.WithoutNode)))
 	m.pools(p)
 	m.named(p)
 	planned := map[string]int{"take_out": 0, "mark": 0, "let_in": 0, "evict": 0, "call": 0}

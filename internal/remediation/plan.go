@@ -38,6 +38,9 @@ type Plan struct {
 	Pools []Pool `json:"pools"`
 	// Unknown are the nodes that alerts name and that the cluster does not have.
 	Unknown []string `json:"unknown"`
+	// WithoutNode are the names of the firing alerts that a rule matches and that have no
+	// label with the node.
+	WithoutNode []string `json:"withoutNode"`
 }
 
 // Step is the part of a plan for one node.
@@ -124,7 +127,7 @@ func (s *Situation) out() map[string]bool {
 // none.
 func (p *Policy) Plan(in *Situation) *Plan {
 	wants := p.wants(in.Alerts, in.out(), in.Now)
-	plan := &Plan{}
+	plan := &Plan{WithoutNode: p.withoutNode(in.Alerts)}
 	nodes := slices.Clone(in.Nodes)
 	slices.SortFunc(nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
 	c := p.count(nodes, wants, in.Now)

@@ -13,6 +13,7 @@ import (
 
 const policyText = `
 node_label: node
+alerts: [Lost, Slow]
 pool_label: pool
 settle: 1m
 limits: {share: 0.5, per_hour: 4, returns_per_hour: 100}
@@ -35,7 +36,7 @@ rules:
 
 func policy(t testing.TB) *Policy {
 	t.Helper()
-	p, err := ParsePolicy("policy.yml", []byte(policyText))
+	p, err := ParsePolicy("policy.yml", []byte(policyText), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -545,10 +546,12 @@ func TestOneBudget(t *testing.T) {
 	}
 }
 
-// An alert on a node that does not exist is reported.
+// An alert on a node that does not exist, or on none, is reported.
 func TestUnknownNode(t *testing.T) {
-	p := newRig(t, 1).pass(t, 10*time.Second, alert("Lost", 7, noon))
-	if diff := cmp.Diff([]string{"n07"}, p.Unknown); diff != "" || len(p.Nodes) > 0 {
+	nameless := alert("Lost", 0, noon)
+	delete(nameless.Labels, "node")
+	p := newRig(t, 1).pass(t, 10*time.Second, alert("Lost", 7, noon), nameless)
+	if diff := cmp.Diff([]string{"n07"}, p.Unknown); diff != "" || len(p.Nodes) > 0 || !slices.Equal(p.WithoutNode, []string{"Lost"}) {
 		t.Errorf("%+v", p)
 	}
 }

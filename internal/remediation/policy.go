@@ -18,6 +18,8 @@ type Policy struct {
 	// PoolLabel is the label of nodes whose value is their pool. Nodes without it
 	// are one pool.
 	PoolLabel string `yaml:"pool_label"`
+	// Alerts are the names of the user's own alerts that rules may name.
+	Alerts []string `yaml:"alerts"`
 	// Rules are tried in order; the first that matches an alert applies.
 	Rules []Rule `yaml:"rules"`
 	// Settle is how long an alert must be absent before its actions are reverted,
@@ -28,6 +30,8 @@ type Policy struct {
 	Repeat  Repeat        `yaml:"repeat"`
 	// Hooks are external tools that rules may call, by name.
 	Hooks map[string]Hook `yaml:"hooks"`
+
+	shipped []string // the names of the alerts of this project
 }
 
 // Hook is an external tool that repairs a node. It has a URL or a Job.
@@ -100,9 +104,11 @@ func DefaultPolicy() *Policy {
 	}
 }
 
-// ParsePolicy reads a policy. Its error names every mistake by line and key.
-func ParsePolicy(name string, data []byte) (*Policy, error) {
+// ParsePolicy reads a policy that may name the shipped alerts. Its error names every
+// mistake by line and key.
+func ParsePolicy(name string, data []byte, shipped []string) (*Policy, error) {
 	p := DefaultPolicy()
+	p.shipped = shipped
 	if err := strict.Decode(name, data, p); err != nil {
 		return nil, err
 	}
@@ -133,7 +139,7 @@ func (p *Policy) Check() error {
 	if len(p.Rules) == 0 {
 		return strict.At(errors.New("found no rule; accepted is one or more"), "rules")
 	}
-	return nil
+	return p.checkAlerts()
 }
 
 // hookName matches the names that can be part of the name of a Job.

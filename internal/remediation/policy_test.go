@@ -9,6 +9,10 @@ import (
 // Mistakes are reported by line and key, with the accepted values.
 func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
+		"rules: [{match: {alertname: 'AcceleratorFailed|AcceleratorReplacSoon'}, health: failed}]":                                              `rules[0].match.alertname: found "AcceleratorReplacSoon", which is no alert of this project; did you mean AcceleratorReplaceSoon?`,
+		"rules: [{match: {alertname: 'Own.*'}, health: failed}]":                                                                                `rules[0].match.alertname: found "Own.*", which is no alert of this project; list your own in alerts`,
+		"rules: [{match: {severity: critical}, health: failed}, {match: {alertname: AcceleratorFailed, severity: critical}, health: degraded}]": "rules[1]: found a rule that never applies, because rules[0] matches each of its alerts",
+		"rules: [{match: {alertname: 'Accelerator.*'}, health: failed}, {match: {alertname: 'AcceleratorFailed'}, health: degraded}]":           "rules[1]: found a rule that never applies",
 		"rules: [{health: failed}]":                                    "rules[0]: found no pattern",
 		"rules: [{match: {alertname: '('}}]":                           `rules[0].match.alertname: found "(", which is no regular expression`,
 		"rules: [{match: {a: b}, cordon: true}]":                       "rules[0]: found no health",
@@ -29,7 +33,7 @@ func TestMistakes(t *testing.T) {
 		"rules: [{match: {a: b}, wait: -1s}]": "rules[0].wait: ",
 		"breaker: {nodes: 1}":                 "breaker.nodes: ",
 	} {
-		_, err := ParsePolicy("policy.yml", []byte(text))
+		_, err := ParsePolicy("policy.yml", []byte(text), []string{"AcceleratorFailed", "AcceleratorReplaceSoon"})
 		if err == nil || !strings.Contains(err.Error(), "policy.yml:1: "+want) {
 			t.Errorf("%s:\n%v\nwant %s", text, err, want)
 		}
@@ -43,7 +47,7 @@ func FuzzPolicy(f *testing.F) {
 	f.Add([]byte(policyText))
 	f.Add([]byte("rules: [{match: {a: '.*'}}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := ParsePolicy("policy.yml", data)
+		p, err := ParsePolicy("policy.yml", data, nil)
 		if err != nil {
 			return
 		}

@@ -55,7 +55,7 @@ func (p *Policy) wants(a *Alerts, out map[string]bool, now time.Time) map[string
 		node := s.Labels[p.NodeLabel]
 		r := p.rule(&s.Alert)
 		if node == "" || r == nil || now.Sub(s.StartsAt) < r.Wait {
-			continue
+			continue // Plan.WithoutNode has the first
 		}
 		w := wants[node]
 		if w == nil {
@@ -65,6 +65,18 @@ func (p *Policy) wants(a *Alerts, out map[string]bool, now time.Time) map[string
 		w.add(s, r, a.firing(s, out[node]))
 	}
 	return wants
+}
+
+// withoutNode returns the firing alerts that a rule matches and that name no node, each as
+// its name.
+func (p *Policy) withoutNode(a *Alerts) (names []string) {
+	for _, s := range a.sorted() {
+		if s.Labels[p.NodeLabel] == "" && s.listed && p.rule(&s.Alert) != nil {
+			names = append(names, s.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (w *want) add(s *tracked, r *Rule, firing bool) {

@@ -12,23 +12,14 @@ import (
 func TestPolicy(t *testing.T) {
 	const name = "deploy/remediator/policy.yml"
 	text := read(t, name)
-	p, err := remediation.ParsePolicy(name, []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	alerts := map[string]bool{}
+	var alerts []string
 	for _, r := range loadRules(t) {
-		alerts[r.Alert] = true
+		alerts = append(alerts, r.Alert)
 		if r.Labels["severity"] == "critical" && !strings.Contains(string(text), r.Alert) {
 			t.Errorf("the page %s is not named", r.Alert)
 		}
 	}
-	for i, r := range p.Rules {
-		pattern := strings.TrimSuffix(strings.TrimPrefix(r.Match["alertname"].String(), "^(?:"), ")$")
-		for alert := range strings.SplitSeq(pattern, "|") {
-			if !alerts[alert] {
-				t.Errorf("rules[%d]: no rule fires %q", i, alert)
-			}
-		}
+	if _, err := remediation.ParsePolicy(name, []byte(text), alerts); err != nil {
+		t.Error(err)
 	}
 }

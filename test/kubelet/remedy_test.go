@@ -48,6 +48,7 @@ type remedy struct {
 
 // remedyRules is a policy of one rule, to which another may be added.
 const remedyRules = `node_label: node
+alerts: [Lost, Stuck]
 settle: 10s
 rules:
   - match: {alertname: "AcceleratorFailed|Lost", severity: critical}

@@ -30,6 +30,7 @@ const chartValues = `remediator:
   interval: 1s
   policy:
     settle: 10s
+    alerts: [Lost]
     rules:
       - match: {alertname: Lost}
         health: failed
