@@ -302,6 +302,7 @@ func (r *remedy) pod(namespace, name, node string) {
 		"metadata": object{"name": name},
 		"spec":     object{"nodeName": node, "containers": []any{object{"name": "main", "image": "scratch.local/main:1"}}},
 	})
+	r.began = time.Now() // a pod that is later than its alert is another one
 }
 
 // A GPU is lost in the simulator: the exporter on the node finds it, Alertmanager
