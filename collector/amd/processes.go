@@ -182,8 +182,8 @@ func (p *processes) readAll(now time.Time) usage {
 				continue // it was closed
 			}
 			f, ok := parseFDInfo(string(b))
-			if err != nil || f.driver == "" {
-				return usage{refused: errors.Is(err, os.ErrPermission)} // else a kernel without the keys, before 5.19
+			if err != nil || f.old {
+				return usage{refused: errors.Is(err, os.ErrPermission)}
 			}
 			key := clientKey{f.gpu, f.client}
 			if !ok || seen[key] {
@@ -263,6 +263,9 @@ type fdinfo struct {
 	driver, gpu, client string
 	memory              map[string]*uint64 // bytes by region
 	busy                engines
+	// old: amdgpu of a kernel before 5.19, which has other keys. Drivers without
+	// any keys, such as those of a board's own graphics, are not amdgpu.
+	old bool
 }
 
 // parseFDInfo parses the text of a file; ok reports whether it is one of amdgpu
@@ -278,6 +281,8 @@ func parseFDInfo(text string) (f fdinfo, ok bool) {
 		switch region, resident := strings.CutPrefix(key, "drm-resident-"); {
 		case key == "drm-driver":
 			f.driver = value
+		case key == "pdev":
+			f.old = true
 		case key == "drm-pdev":
 			f.gpu = value
 		case key == "drm-client-id":

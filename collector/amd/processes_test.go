@@ -74,6 +74,8 @@ func TestProcesses(t *testing.T) {
 	hold(tree, 201, 5, "renderD128", gpu, 7, "drm-memory-vram:\t2048 KiB\n") // inherited
 	hold(tree, 202, 9, "card0", gpu, 9, "drm-memory-vram:\t4 KiB\ndrm-engine-gfx:\t1000 ns\n")
 	hold(tree, 203, 3, "renderD150", "0000:99:00.0", 9, "drm-memory-vram:\t4 KiB\n")
+	tree.Link("/proc/204/fd/3", "/dev/dri/card9") // graphics of the board, whose driver has no keys
+	tree.Set("/proc/204/fdinfo/3", "pos:\t0\nflags:\t02100002\nmnt_id:\t30\nino:\t700\n")
 	d := await(t, open(t, tree), known)[0]
 	const want = "200 compute memory_used_bytes[]=3.145728e+06 gpu_gtt_memory_used_bytes[]=1.048576e+06, 202 graphics memory_used_bytes[]=4096"
 	if got := clients(d); got != want {

@@ -63,6 +63,24 @@ func TestClients(t *testing.T) {
 	})
 }
 
+// A driver that writes longer records than go-nvml gives it room for is not asked
+// for processes, and nothing else is missing.
+func TestProcessRecords(t *testing.T) {
+	for version, asked := range map[string]bool{"535.54.03": false, "535.104.05": true} {
+		t.Run(version, func(t *testing.T) {
+			inChild(t, "h100-8", [][]string{{"driver-reload", "--driver=" + version}}, func(s *sampling) {
+				shared := gpus(s.Round())[3]
+				if got := len(shared.Clients); (got == 2) != asked || (shared.Clients == nil) == asked {
+					s.Errorf("the shared GPU has %+v", shared.Clients)
+				}
+				if _, err := value(shared, collector.PowerWatts); err != nil {
+					s.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // busyGPU runs process 1 all the time. Timestamps of the driver are times of day.
 type busyGPU struct {
 	nvml.Device

@@ -34,14 +34,9 @@ const (
 // the fields of throttling: it knows power smoothing by ids that are not
 // published. Which release between 580.65 and 580.82 changed is not known.
 func numberingOf(version string) numbering {
-	parts := strings.SplitN(version, ".", 3)
-	if len(parts) < 2 {
-		return numberingNone
-	}
-	branch, err := strconv.ParseUint(parts[0], 10, 16)
-	release, err2 := strconv.ParseUint(parts[1], 10, 16)
+	branch, release, ok := releaseOf(version)
 	switch {
-	case err != nil || err2 != nil || branch < 575:
+	case !ok || branch < 575:
 		return numberingNone
 	case branch < 580 || branch == 580 && release <= 65:
 		return numbering575
@@ -49,6 +44,42 @@ func numberingOf(version string) numbering {
 		return numbering580
 	}
 	return numberingNone
+}
+
+// releaseOf returns the first two numbers of a driver's version, 535 and 54 of
+// 535.54.03.
+func releaseOf(version string) (branch, release uint64, ok bool) {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return 0, 0, false
+	}
+	branch, err := strconv.ParseUint(parts[0], 10, 16)
+	release, err2 := strconv.ParseUint(parts[1], 10, 16)
+	return branch, release, err == nil && err2 == nil
+}
+
+// otherLayouts are releases of drivers that write other structs behind a symbol
+// than nvml.h and go-nvml have: the call would write beyond its buffer.
+var otherLayouts = []struct {
+	branch, first, last uint64
+	calls               []*call
+}{
+	// 32 bytes for a process in place of 24, behind the symbols _v3.
+	{535, 43, 86, []*call{callCompute, callGraphics, callMPS}},
+}
+
+// avoidOtherLayouts takes the calls from l that the driver's release would answer
+// with other structs.
+func (l *library) avoidOtherLayouts(version string) {
+	branch, release, _ := releaseOf(version)
+	for _, o := range otherLayouts {
+		if branch != o.branch || release < o.first || release > o.last {
+			continue
+		}
+		for _, c := range o.calls {
+			l.has[c.index] = false
+		}
+	}
 }
 
 // id returns the driver's id of the field that numbering580 calls id.

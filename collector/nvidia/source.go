@@ -122,6 +122,7 @@ func (s *Source) openLibrary() error {
 	}
 	version, _ := ask(&s.system.asker, callDriverVersion, s.lib.api.SystemGetDriverVersion)
 	s.lib.fieldIDs = numberingOf(version)
+	s.lib.avoidOtherLayouts(version)
 	return nil
 }
 
