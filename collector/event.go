@@ -25,6 +25,7 @@ const (
 	EventAER             EventKind = "aer"
 	EventReconfiguration EventKind = "reconfiguration"
 	EventDriverLoaded    EventKind = "driver_loaded"
+	EventProbeFailed     EventKind = "probe_failed"
 	// Of AMD's driver, by the kernel log.
 	EventHang               EventKind = "hang"
 	EventHangRecovered      EventKind = "hang_recovered"
@@ -53,7 +54,7 @@ var eventKinds = []EventKind{
 	EventMIGConfig, EventRecoveryAction, EventUnavailable, EventPoison, EventPoisonFatal,
 	EventECCSingleBit, EventECCDoubleBit, EventSingleBitStorm, EventRetirement,
 	EventRetirementError, EventPowerSource, EventBusLoss, EventAER,
-	EventReconfiguration, EventDriverLoaded,
+	EventReconfiguration, EventDriverLoaded, EventProbeFailed,
 	EventHang, EventHangRecovered, EventQueueReset, EventResetBegin, EventReset, EventResetFailed, EventWedged,
 	EventPCIeRecovery, EventPCIeRecoveryFailed, EventECCUncorrected, EventECCCorrected, EventECCDeferred,
 	EventRetirementLimit, EventRetirementTable, EventBootError, EventThermalShutdown, EventThrottled,

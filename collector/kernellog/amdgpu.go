@@ -18,8 +18,13 @@ var (
 	// socket: 0, die: 1, 3 new correctable hardware errors detected in umc block.
 	// Kernels before 6.7 print no "new". Totals and details follow on further lines.
 	hardwareErrors = regexp.MustCompile(`(?:^|\s)([0-9]{1,18}) (?:new )?(uncorrectable|correctable|deferred) hardware errors detected in `)
-	resetsSoFar    = regexp.MustCompile(`^GPU reset\(([0-9]{1,9})\)`)
+	// The results of a reset, by different functions of the driver.
+	resetEnd    = regexp.MustCompile(`^GPU (?:reset end with ret = |Recovery Failed: )(-?[0-9]{1,4})`)
+	resetsSoFar = regexp.MustCompile(`^GPU reset\(([0-9]{1,9})\)`)
 )
+
+// noDevice is ENODEV: the driver found that the GPU no longer answers on the bus.
+const noDevice = "-19"
 
 const drmTag = `\[drm\] |\[drm:\S+ \[amdgpu\]\] `
 
@@ -48,7 +53,8 @@ var amdgpuLines = []struct {
 	{"VRAM is lost due to GPU reset!", "", "", ""},
 	{"GPU reset(", ") succeeded!", collector.EventReset, ""},
 	{"GPU reset(", ") failed", collector.EventResetFailed, ""},
-	{"PCI error: detected callback", "", "", ""}, // the PCI core reports the error
+	{"device lost from bus!", "", collector.EventBusLoss, ""}, // its configuration space reads as all ones
+	{"PCI error: detected callback", "", "", ""},              // the PCI core reports the error
 	{"PCIe error recovery succeeded", "", collector.EventPCIeRecovery, ""},
 	{"PCIe error recovery failed", "", collector.EventPCIeRecoveryFailed, ""},
 	{"device wedged, but recovered", "", "", ""},
@@ -69,6 +75,7 @@ var amdgpuLines = []struct {
 	{"WARN: GPU thermal throttling temperature reached", "", collector.EventThrottled, ""},
 	{"SMU: I'm not done with your previous command", "", collector.EventFirmwareStuck, ""},
 	{"Failed to export SMU metrics table!", "", collector.EventFirmwareStuck, ""},
+	{"SMU: response:0xFFFFFFFF for ", "", collector.EventFirmwareStuck, ""}, // its registers read as all ones
 	{"[", " page fault (src_id:", collector.EventPageFault, ""},
 }
 
@@ -104,11 +111,14 @@ func (p *Parser) amdgpu(text string) (collector.Event, Outcome) {
 		e.Code, e.Kind = min(decimal(m[1]), 1<<32-1), errorKinds[m[2]]
 		return e, Reported
 	}
-	if result, ok := strings.CutPrefix(body, "GPU reset end with ret = "); ok {
-		if p.failed == e.PCI || result == "0" {
+	if m := resetEnd.FindStringSubmatch(body); m != nil {
+		if p.failed == e.PCI || m[1] == "0" {
 			return collector.Event{}, Part
 		}
-		e.Kind = collector.EventResetFailed
+		e.Kind, p.failed = collector.EventResetFailed, e.PCI
+		if m[1] == noDevice {
+			e.Kind = collector.EventBusLoss
+		}
 		return e, Reported
 	}
 	for i := range amdgpuLines {
@@ -122,7 +132,7 @@ func (p *Parser) amdgpu(text string) (collector.Event, Outcome) {
 			return collector.Event{}, Part
 		case collector.EventResetBegin:
 			p.failed = ""
-		case collector.EventResetFailed:
+		case collector.EventResetFailed, collector.EventBusLoss:
 			p.failed = e.PCI
 		case collector.EventReset: // with the number of resets since the driver was loaded
 			if m := resetsSoFar.FindStringSubmatch(body); m != nil {

@@ -33,9 +33,12 @@ type Parser struct {
 	driver      generation
 	accelerator func(pciAddress string) bool
 
-	lost  string // address of "The NVIDIA GPU …", whose fault follows
-	left  int    // number of lines in which it must follow
-	heads []aerHead
+	lost   string // address of "The NVIDIA GPU …", whose fault follows
+	left   int    // number of lines in which it must follow
+	region bool   // the address of the GPU without a memory region follows
+	// explained is where NVIDIA's driver has reported why it could not start the GPU.
+	explained string
+	heads     []aerHead
 
 	failed string // of AMD's driver: where the latest reset has failed
 }
@@ -61,6 +64,9 @@ func (p *Parser) Parse(line []byte) (collector.Event, Outcome) {
 	case strings.HasPrefix(text, "nvidia-nvswitch"):
 		return sxid(text)
 	}
+	if e, outcome := p.probe(text); outcome != Unrelated {
+		return e, outcome
+	}
 	if e, outcome := p.amdgpu(text); outcome != Unrelated {
 		return e, outcome
 	}
@@ -68,7 +74,7 @@ func (p *Parser) Parse(line []byte) (collector.Event, Outcome) {
 }
 
 // marks are what a line of an event contains, except later lines of PCIe errors.
-var marks = [][]byte{[]byte("NVRM: "), []byte("nvidia-nvswitch"), []byte("amdgpu"), []byte("[drm"), []byte(busErrorMark), []byte(firmwareMark)}
+var marks = [][]byte{[]byte("NVRM: "), []byte("nvidia-nvswitch"), []byte("amdgpu"), []byte("[drm"), []byte(busErrorMark), []byte(firmwareMark), []byte(probeMark)}
 
 // concerns reports whether a line, including its prefix, may contain a message
 // that is not Unrelated.

@@ -56,8 +56,11 @@ func (p *Parser) nvrm(text string) (collector.Event, Outcome) {
 		p.lost, p.left = address(m[1:]), 2
 		return collector.Event{}, Part
 	}
+	if e, outcome := p.nvidiaProbe(text); outcome != Unrelated {
+		return e, outcome
+	}
 	if p.left > 0 && strings.HasPrefix(text, "NVRM: fallen off the bus") {
-		p.left = 0
+		p.left, p.explained = 0, p.lost
 		return collector.Event{Kind: collector.EventBusLoss, PCI: p.lost, Detail: detail(text)}, Reported
 	}
 	p.left = max(p.left-1, 0)

@@ -82,6 +82,14 @@ func TestOtherDriver(t *testing.T) {
 	}
 }
 
+// TestLostAMD: the loss of a GPU of AMD is no Xid.
+func TestLostAMD(t *testing.T) {
+	amd := gpu(start)
+	amd.Vendor = "amd"
+	lost := news(event(collector.EventFirmwareStuck), event(collector.EventBusLoss))
+	same(t, verdicts(t, health.New(health.Builtin(), health.Options{}), snapshot(start, lost, amd)), map[string]string{gpuID: "failed reboot event_bus_loss event_firmware_stuck"})
+}
+
 // TestEventBeforeTheDevice: an event waits for its device.
 func TestEventBeforeTheDevice(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})

@@ -37,7 +37,7 @@ func (st *device) apply(c *Catalogue, e *collector.Event) {
 		return // the second report adds nothing
 	}
 	entry, known := c.lookup(e)
-	if as, ok := equivalent(entry, e); ok {
+	if as, ok := equivalent(entry, e); ok && !st.foreign {
 		// That fault has a separate event, unless the event was lost.
 		if entry, known = c.lookup(&as); entry.Class == "consequence" || st.has(reasonFor(entry, known, &as)) {
 			return

@@ -119,6 +119,11 @@ var cases = []history{
 		{after: hour, facts: facts(down(collector.ReasonMissing)), want: "failed reboot xid_79 no_answer"},
 		{after: minute, facts: facts(down(collector.ReasonMissing)), want: "failed reboot xid_79 device_missing no_answer"},
 	}},
+	{"a driver that cannot start the GPU", []step{
+		{facts: facts(unseen), news: news(event(collector.EventProbeFailed, sub("unsupported"))), want: "failed update_software event_probe_failed_unsupported no_answer"},
+		{after: hour, facts: facts(unseen), want: "failed update_software event_probe_failed_unsupported no_answer"},
+		{after: minute, want: "healthy none"},
+	}},
 	{"a lost device answers again", []step{
 		{news: news(xid(79)), want: "failed reboot xid_79"},
 		{after: second, facts: facts(down(collector.ReasonLost)), want: "failed reboot xid_79 device_lost no_answer"},
@@ -215,7 +220,7 @@ var cases = []history{
 		{facts: facts(sensors(100)...), want: "healthy none"},
 		{after: minute, facts: facts(sensors(100)...), want: "healthy none"},
 		{after: minute, facts: facts(sensors(101)...), want: "healthy none"},
-		{after: 10 * second, facts: facts(sensors(101)...), want: "degraded inspect temperature_shutdown"},
+		{after: 10 * second, facts: facts(sensors(101)...), want: "failed inspect temperature_shutdown"},
 	}},
 	{"a link with fewer lanes", []step{
 		{facts: facts(set(collector.PCIeWidth, 8), set(collector.PCIeWidthMax, 16, "slot")), want: "healthy none"},
