@@ -21,7 +21,7 @@ func TestDRMPrefix(t *testing.T) {
 		"Jan  3 07:39:45 host kernel: ", "Jan  3 07:39:45 host kernel: [1.5] ", "2025-01-21T04:41:44,285060+00:00 ",
 		"3,17,1234,-;",
 	} {
-		e, _ := kernellog.NewParser("", nil).Line([]byte(prefix + unnamed))
+		e, _ := kernellog.NewParser(nil).Line([]byte(prefix + unnamed))
 		if e.Kind != collector.EventHang || e.PCI != "" {
 			t.Errorf("%q: %+v", prefix, e)
 		}

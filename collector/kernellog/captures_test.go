@@ -48,7 +48,7 @@ func TestCaptures(t *testing.T) {
 }
 
 // TestMessages: the files of testdata/messages have cases of lines, each with its
-// outcome if that is not unrelated. "driver VERSION" is the driver that is loaded.
+// outcome if that is not unrelated.
 func TestMessages(t *testing.T) {
 	files, err := filepath.Glob("testdata/messages/*.txt")
 	if err != nil || len(files) == 0 {
@@ -56,13 +56,9 @@ func TestMessages(t *testing.T) {
 	}
 	for _, file := range files {
 		golden.Cases(t, file, func(_ *testing.T, _, lines []string) (played []string) {
-			p := kernellog.NewParser("", func(addr string) bool { return addr == "0000:1b:00.0" })
+			p := kernellog.NewParser(func(addr string) bool { return addr == "0000:1b:00.0" })
 			for _, line := range lines {
 				played = append(played, line)
-				if version, ok := strings.CutPrefix(line, "driver "); ok {
-					p = kernellog.NewParser(version, nil)
-					continue
-				}
 				switch e, outcome := p.Parse([]byte(strings.TrimPrefix(line, "< "))); outcome {
 				case kernellog.Unrelated:
 				case kernellog.Reported:
@@ -78,7 +74,7 @@ func TestMessages(t *testing.T) {
 
 // render lists the outcome of each line that is not unrelated.
 func render(text string) string {
-	p := kernellog.NewParser("", nil)
+	p := kernellog.NewParser(nil)
 	counts := map[kernellog.Outcome]int{}
 	var list strings.Builder
 	n := 0

@@ -27,10 +27,9 @@ const (
 )
 
 // Parser converts messages of the kernel to events. It keeps state between
-// messages: the version of the driver, the address of a GPU. It is used by one
+// messages, such as the address of a GPU. It is used by one
 // goroutine.
 type Parser struct {
-	driver      generation
 	accelerator func(pciAddress string) bool
 
 	lost   string // address of "The NVIDIA GPU …", whose fault follows
@@ -43,12 +42,10 @@ type Parser struct {
 	failed string // of AMD's driver: where the latest reset has failed
 }
 
-// NewParser returns a Parser for a machine with the given version of NVIDIA's
-// driver; "" where it is unknown until the driver's banner appears in the log.
-// accelerator reports whether PCIe errors of the device at an address are
+// NewParser returns a Parser. accelerator reports whether PCIe errors of the device at an address are
 // events; errors of devices with an accelerator's driver always are.
-func NewParser(driver string, accelerator func(pciAddress string) bool) *Parser {
-	return &Parser{driver: generationOf(driver), accelerator: accelerator}
+func NewParser(accelerator func(pciAddress string) bool) *Parser {
+	return &Parser{accelerator: accelerator}
 }
 
 // Parse parses one message without the prefix of the log: the unescaped text of

@@ -48,9 +48,7 @@ func (p *Parser) nvrm(text string) (collector.Event, Outcome) {
 		return p.xid(text)
 	}
 	if m := loading.FindStringSubmatch(text); m != nil {
-		version := detail(m[1])
-		p.driver = generationOf(version)
-		return collector.Event{Kind: collector.EventDriverLoaded, Detail: version}, Reported
+		return collector.Event{Kind: collector.EventDriverLoaded, Detail: detail(m[1])}, Reported
 	}
 	if m := theGPU.FindStringSubmatch(text); m != nil {
 		p.lost, p.left = address(m[1:]), 2
@@ -98,7 +96,7 @@ func (p *Parser) xid(text string) (collector.Event, Outcome) {
 			}
 		}
 	case code >= firstNVLink && code <= lastNVLink:
-		e.Sub = p.driver.sub(code, rest)
+		e.Sub = nvlinkSub(code, rest)
 	}
 	return e, Reported
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/accel-exporter/accel-exporter/collector"
 )
 
 // The Xids of NVLink 5 (Blackwell and newer).
@@ -16,37 +18,16 @@ const (
 	lastNVLink  = 150
 )
 
-// generation is the layout of the word intrInfo of an NVLink Xid.
-type generation uint8
-
-const (
-	anyGeneration generation = iota // unknown driver version
-	before575
-	since575
-)
-
-// generationOf returns the generation of a driver version.
-func generationOf(version string) generation {
-	major, _, _ := strings.Cut(version, ".")
-	n, err := strconv.Atoi(major)
-	switch {
-	case err != nil:
-		return anyGeneration
-	case n < 575:
-		return before575
-	default:
-		return since575
-	}
-}
-
 //go:embed nvlink5.tsv
 var nvlinkTable string
 
 // nvlinkRule is one row of the table.
 type nvlinkRule struct {
-	xid    uint64
-	names  []string // of the unit, as printed
-	unit   string   // in Sub
+	xid   uint64
+	names []string // of the unit, as printed
+	unit  string   // in Sub
+	// layout has the word intrInfo of drivers before 575 and since. A driver may
+	// print either, and no word fits two errors of a unit.
 	layout [2]bitPattern
 	// status is one bit of errorStatus, or its value for units that number
 	// their errors; noStatus where intrInfo is sufficient.
@@ -142,33 +123,51 @@ func NVLinkSubs(xid uint64) []string {
 // nvlinkLine is "…, UNIT Nonfatal XC0 i0 Link 07 (intrInfo errorStatus …)"; words are
 // the first two of the error.
 var (
-	nvlinkLine  = regexp.MustCompile(`^(?:.* )?(\S+) +(?:Fatal|Nonfatal) (.*)$`)
+	nvlinkLine  = regexp.MustCompile(`^(?:.* )?(\S+) +(Fatal|Nonfatal)(?: (.*))?$`)
 	nvlinkWords = regexp.MustCompile(`Link .*?\(0x([[:xdigit:]]{1,8}) 0x([[:xdigit:]]{1,8})`)
 )
 
-// sub returns "" for a text of another form or with an unknown unit.
-func (g generation) sub(xid uint64, text string) string {
+// nvlinkSub returns "" for a text of another form or with an unknown unit, and
+// SubFatal where the driver calls an error fatal that the table does not have.
+func nvlinkSub(xid uint64, text string) string {
 	m := nvlinkLine.FindStringSubmatch(text)
 	if m == nil {
 		return ""
 	}
-	if w := nvlinkWords.FindStringSubmatch(m[2]); w != nil {
-		return g.find(xid, m[1], hexadecimal(w[1]), hexadecimal(w[2]), true)
+	unit, fatal := m[1], m[2] == "Fatal"
+	rules := rulesOf(xid, unit)
+	if w := nvlinkWords.FindStringSubmatch(m[3]); w != nil {
+		fitting, sub := findNVLink(rules, hexadecimal(w[1]), hexadecimal(w[2]))
+		if sub != "" {
+			return sub
+		}
+		if len(fitting) > 0 {
+			rules = fitting
+		}
 	}
-	return g.find(xid, m[1], 0, 0, false)
+	sub := commonUnit(rules)
+	if fatal && !slices.ContainsFunc(rules, func(r *nvlinkRule) bool { return r.sub == sub }) {
+		return collector.SubFatal
+	}
+	return sub
 }
 
-// find returns the Sub of a unit's error, or the unit where the error is
-// unknown. Of several errors it returns the first fatal one.
-func (g generation) find(xid uint64, printed string, info, status uint32, complete bool) string {
-	var named, fitting []*nvlinkRule
+// rulesOf returns the rules of a unit by its printed name.
+func rulesOf(xid uint64, printed string) []*nvlinkRule {
+	var named []*nvlinkRule
 	for i := range nvlinkRules() {
-		r := &nvlinkRules()[i]
-		if r.xid != xid || !r.printedAs(printed) {
-			continue
+		if r := &nvlinkRules()[i]; r.xid == xid && r.printedAs(printed) {
+			named = append(named, r)
 		}
-		named = append(named, r)
-		if complete && r.fits(g, info) {
+	}
+	return named
+}
+
+// findNVLink returns the rules that fit the words of an error, and its Sub, or ""
+// where the error is unknown. Of several errors it returns the first fatal one.
+func findNVLink(rules []*nvlinkRule, info, status uint32) (fitting []*nvlinkRule, sub string) {
+	for _, r := range rules {
+		if r.layout[0].matches(info) || r.layout[1].matches(info) {
 			fitting = append(fitting, r)
 		}
 	}
@@ -176,19 +175,16 @@ func (g generation) find(xid uint64, printed string, info, status uint32, comple
 	for _, r := range fitting {
 		switch {
 		case r.noStatus || r.status == status:
-			return r.sub
+			return fitting, r.sub
 		case r.numbered || r.status&status == 0:
 		case best == nil || r.fatal && !best.fatal:
 			best = r
 		}
 	}
 	if best != nil {
-		return best.sub
+		return fitting, best.sub
 	}
-	if len(fitting) > 0 {
-		return commonUnit(fitting)
-	}
-	return commonUnit(named)
+	return fitting, ""
 }
 
 // commonUnit returns the unit of all rules, "" where they differ.
@@ -201,11 +197,6 @@ func commonUnit(rules []*nvlinkRule) string {
 		unit = r.unit
 	}
 	return unit
-}
-
-// fits reports whether info matches r in the layout of g.
-func (r *nvlinkRule) fits(g generation, info uint32) bool {
-	return g != since575 && r.layout[0].matches(info) || g != before575 && r.layout[1].matches(info)
 }
 
 // printedAs reports whether the unit is printed by the name, or by all its names.

@@ -39,11 +39,7 @@ type reader struct {
 
 func newReader(s *Source) *reader {
 	fs := sysfs.New(s.opts.Sysfs)
-	driver, err := fs.Read("module/nvidia/version")
-	if err != nil {
-		driver = "" // not loaded; its banner will have the version
-	}
-	return &reader{source: s, fs: fs, parser: NewParser(driver, acceleratorsOf(fs))}
+	return &reader{source: s, fs: fs, parser: NewParser(acceleratorsOf(fs))}
 }
 
 // attach makes l the current log. A stream that is opened again repeats its

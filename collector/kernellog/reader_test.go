@@ -98,8 +98,7 @@ func TestEndOfPast(t *testing.T) {
 	}
 }
 
-// Sysfs determines which of the devices with PCIe errors are accelerators, and
-// which driver prints the Xids.
+// Sysfs determines which of the devices with PCIe errors are accelerators.
 func TestSysfs(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) {
@@ -109,8 +108,7 @@ func TestSysfs(t *testing.T) {
 		}
 		write(t, path, text+"\n", 0)
 	}
-	put("module/nvidia/version", "570.124.06")
-	log := "4,1,1,-;NVRM: Xid (PCI:0000:1b:00): 145, RLW_REMAP Nonfatal XC0 i0 Link 00 (0x00000004 0x00000001)\n"
+	log := ""
 	for i, d := range []struct {
 		vendor, class string
 	}{
@@ -136,7 +134,7 @@ func TestSysfs(t *testing.T) {
 	for _, e := range h.events {
 		got = append(got, e.PCI+" "+e.Sub)
 	}
-	want := []string{"0000:1b:00.0 RLW_REMAP"} // the table's layout is not that of this driver
+	var want []string
 	for _, i := range []int{0, 1, 2, 4, 5, 6} {
 		want = append(want, fmt.Sprintf("0000:%02x:00.0 corrected/Inaccessible", i))
 	}
@@ -147,7 +145,7 @@ func TestSysfs(t *testing.T) {
 
 // Errors without a second line are dropped.
 func TestPendingErrorsAreBounded(t *testing.T) {
-	p := kernellog.NewParser("", nil)
+	p := kernellog.NewParser(nil)
 	expected := 0
 	for _, line := range []string{
 		"nvidia 0000:%02x:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)",

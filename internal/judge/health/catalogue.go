@@ -120,7 +120,7 @@ func (c *Catalogue) lookup(e *collector.Event) (*entry, bool) {
 	if e.Kind == collector.EventXid || e.Kind == collector.EventSXid {
 		k.code = int(min(e.Code, 1<<31-1))
 	}
-	if seenByDriverOnly(e) {
+	if seenByDriverOnly(e) || e.Kind == collector.EventXid && e.Sub == collector.SubFatal {
 		k.sub = noSubCode
 		if found := c.entries[k]; found != nil {
 			return found, true

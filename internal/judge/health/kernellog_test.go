@@ -55,7 +55,12 @@ func TestNoSubCode(t *testing.T) {
 		if got.Severity != gravest.Severity || got.Action != gravest.Action || got.Ends != gravest.Ends || got.Rules != gravest.Rules {
 			t.Errorf("Xid %d: %s %s, want that of %s", code, got.Severity, got.Action, gravest.Sub)
 		}
-		if strings.Contains(got.Text, "only the kernel log has the sub-code") != (gravest.Sub != "") {
+		// An error that the table does not have, and which the driver calls fatal.
+		e.Source, e.Sub = kernellog.Name, collector.SubFatal
+		if fatal, _ := c.Lookup(&e); fatal != got {
+			t.Errorf("Xid %d: fatal is judged as %+v", code, fatal)
+		}
+		if strings.Contains(got.Text, "the sub-code is unknown") != (gravest.Sub != "") {
 			t.Errorf("Xid %d: %s", code, got.Text)
 		}
 	}
