@@ -25,6 +25,8 @@ type alveo struct {
 	slots []*slotRegion
 	asked bool   // image is known
 	image string // uuids of the loaded images
+	// trips are the trips of firewalls by file, where only the user function is there.
+	trips map[string]*trip
 	// clocked are the clocks that have had a frequency with the image.
 	clocked map[string]bool
 
@@ -35,6 +37,8 @@ type alveo struct {
 		since  time.Time // when the units left, zero while they are there
 	}
 	unitsLeft bool // as the round started, a load may have been in progress
+	// The driver has taken the card offline, as for a reset, in this round and the last.
+	offline, wasOffline bool
 }
 
 // read implements card.
@@ -70,10 +74,11 @@ func (a *alveo) state(r *reading) (answered bool) {
 	}
 	offline, _ := a.flag(r, a.user.file("dev_offline"))
 	away, _ := a.flag(r, a.mgmt.file("dev_offline"))
+	a.offline, a.wasOffline = offline || away, a.offline
 	bad, _ := a.flag(r, a.user.file("device_bad_state"))
 	state := ""
 	switch {
-	case offline || away:
+	case a.offline:
 		state = "offline"
 	case bad:
 		state = "reset_required"
@@ -272,6 +277,9 @@ func (a *alveo) images(r *reading) (answered bool) {
 			if a.asked {
 				r.fs.Forget()
 				clear(a.clocked)
+				for _, t := range a.trips {
+					t.open = false
+				}
 			}
 			a.image = now
 		}
