@@ -46,6 +46,7 @@ const (
 	EventThrottled          EventKind = "throttled"
 	EventFirmwareStuck      EventKind = "firmware_stuck"
 	EventPageFault          EventKind = "page_fault"
+	EventFirewall           EventKind = "firewall_tripped"
 )
 
 // eventKinds are the kinds that accel_device_events_total can have. An event of
@@ -58,7 +59,7 @@ var eventKinds = []EventKind{
 	EventHang, EventHangRecovered, EventQueueReset, EventResetBegin, EventReset, EventResetFailed, EventWedged,
 	EventPCIeRecovery, EventPCIeRecoveryFailed, EventECCUncorrected, EventECCCorrected, EventECCDeferred,
 	EventRetirementLimit, EventRetirementTable, EventBootError, EventThermalShutdown, EventThrottled,
-	EventFirmwareStuck, EventPageFault,
+	EventFirmwareStuck, EventPageFault, EventFirewall,
 }
 
 // eventBaseline are the kinds whose counters start at 0 with the first round of

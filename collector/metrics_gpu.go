@@ -43,7 +43,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"action"},
 		Range:  boolean,
-		Values: []string{"action: none, reset, reboot, drain_p2p, drain_and_reset, recover_imex_domain; other for a value that this version does not know, present only then"},
+		Values: []string{"action: none, reset, reboot, drain_p2p, drain_and_reset, recover_imex_domain; present only while it is recommended: bus_reset, system_reboot (of R615), and other for a value that this version does not know"},
 		From:   []string{"NVML field 230"},
 		Level:  onAttention,
 	})

@@ -3,6 +3,7 @@ package kernellog
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
@@ -25,6 +26,9 @@ const (
 	busErrorMark = "PCIe Bus Error: severity="
 	firmwareMark = "aer_status: 0x"
 	severityMark = "aer_uncor_severity: 0x"
+	// recoverMark is printed for each device below the port of an uncorrectable error
+	// whose driver cannot recover it.
+	recoverMark = "can't recover ("
 )
 
 var (
@@ -83,8 +87,15 @@ func (p *Parser) aer(text string) (collector.Event, Outcome) {
 		return collector.Event{}, Unrelated
 	}
 	driver, at, body := m[1], address(m[2:]), m[6]
+	if strings.HasPrefix(body, recoverMark) && p.fatal && p.reports(driver, at) {
+		// The kernel has reset the link to the device.
+		return collector.Event{Kind: collector.EventPCIeRecoveryFailed, PCI: at, Detail: detail(text)}, Reported
+	}
 	if b := busError.FindStringSubmatch(body); b != nil {
 		severity := severities[b[1]]
+		if severity != "corrected" {
+			p.fatal = severity == "fatal"
+		}
 		if severity == "" || !p.reports(driver, at) {
 			return collector.Event{}, Unrelated
 		}

@@ -26,6 +26,9 @@ var (
 // noDevice is ENODEV: the driver found that the GPU no longer answers on the bus.
 const noDevice = "-19"
 
+// fenceMark is a line that kernels before 6.x print without a tag.
+const fenceMark = "qcm fence wait loop timeout expired"
+
 const drmTag = `\[drm\] |\[drm:\S+ \[amdgpu\]\] `
 
 var errorKinds = map[string]collector.EventKind{
@@ -42,7 +45,7 @@ var amdgpuLines = []struct {
 }{
 	{"ring ", " timeout, signaled seq=", collector.EventHang, ""},
 	{"ring ", " timeout, but soft recovered", collector.EventHangRecovered, ""},
-	{"qcm fence wait loop timeout expired", "", collector.EventHang, ""},
+	{fenceMark, "", collector.EventHang, ""},
 	{"MES might be in unrecoverable state", "", collector.EventHang, ""},
 	{"The cp might be in an unrecoverable state", "", "", ""},
 	{"Ring ", " reset succeeded", collector.EventQueueReset, ""},
@@ -53,6 +56,8 @@ var amdgpuLines = []struct {
 	{"VRAM is lost due to GPU reset!", "", "", ""},
 	{"GPU reset(", ") succeeded!", collector.EventReset, ""},
 	{"GPU reset(", ") failed", collector.EventResetFailed, ""},
+	{"amdgpu_device_ip_resume failed", "", collector.EventResetFailed, ""}, // after a suspend, too
+	{"Fatal error during GPU init", "", collector.EventProbeFailed, ""},
 	{"device lost from bus!", "", collector.EventBusLoss, ""}, // its configuration space reads as all ones
 	{"PCI error: detected callback", "", "", ""},              // the PCI core reports the error
 	{"PCIe error recovery succeeded", "", collector.EventPCIeRecovery, ""},
@@ -88,6 +93,9 @@ var amdgpuLines = []struct {
 // Kernels before 6.9 print some lines without an address, as the last one; the
 // event of such a line has none.
 func (p *Parser) amdgpu(text string) (collector.Event, Outcome) {
+	if strings.HasPrefix(text, fenceMark) {
+		text = "amdgpu: " + text
+	}
 	m := amdgpuLine.FindStringSubmatch(text)
 	if m == nil {
 		return collector.Event{}, Unrelated

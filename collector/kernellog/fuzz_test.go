@@ -18,8 +18,13 @@ import (
 var (
 	kernelAddress = regexp.MustCompile(`^([0-9a-f]{4}|[1-9a-f][0-9a-f]{4,7}):[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$`)
 	aerSub        = regexp.MustCompile(`^(corrected|nonfatal|fatal)/[A-Za-z_]+$`)
-	actions       = []string{"", "none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex_domain", "other"}
+	actions       = []string{"", "none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex_domain", "bus_reset", "system_reboot", "other"}
 )
+
+// subs are the values of Sub of kinds that have some.
+var subs = map[collector.EventKind][]string{
+	collector.EventRetirementLimit: {"near"}, collector.EventFirmwareStuck: {"gsp"}, collector.EventProbeFailed: {"unsupported", "no_region"},
+}
 
 // addressed are the kinds whose lines always have an address.
 var addressed = []collector.EventKind{collector.EventXid, collector.EventSXid, collector.EventBusLoss, collector.EventAER}
@@ -36,8 +41,8 @@ func invented(e collector.Event) string {
 		sub = aerSub.MatchString(e.Sub)
 	case collector.EventBusLoss, collector.EventDriverLoaded:
 		sub = e.Sub == ""
-	default: // of AMD's driver
-		sub = e.Sub == "" || e.Sub == "near" && e.Kind == collector.EventRetirementLimit
+	default:
+		sub = e.Sub == "" || slices.Contains(subs[e.Kind], e.Sub)
 	}
 	fault := e.Kind == collector.EventXid || e.Kind == collector.EventSXid
 	switch {

@@ -38,6 +38,8 @@ type Parser struct {
 	// explained is where NVIDIA's driver has reported why it could not start the GPU.
 	explained string
 	heads     []aerHead
+	// fatal: the latest uncorrectable PCIe error, of any device, was fatal.
+	fatal bool
 
 	failed string // of AMD's driver: where the latest reset has failed
 }
@@ -67,11 +69,14 @@ func (p *Parser) Parse(line []byte) (collector.Event, Outcome) {
 	if e, outcome := p.amdgpu(text); outcome != Unrelated {
 		return e, outcome
 	}
+	if e, outcome := card(text); outcome != Unrelated {
+		return e, outcome
+	}
 	return p.aer(text)
 }
 
 // marks are what a line of an event contains, except later lines of PCIe errors.
-var marks = [][]byte{[]byte("NVRM: "), []byte("nvidia-nvswitch"), []byte("amdgpu"), []byte("[drm"), []byte(busErrorMark), []byte(firmwareMark), []byte(probeMark)}
+var marks = [][]byte{[]byte("NVRM: "), []byte("nvidia-nvswitch"), []byte("amdgpu"), []byte("[drm"), []byte(busErrorMark), []byte(firmwareMark), []byte(probeMark), []byte(recoverMark), []byte(fenceMark), []byte(cardDriver)}
 
 // concerns reports whether a line, including its prefix, may contain a message
 // that is not Unrelated.

@@ -27,12 +27,23 @@ var (
 
 	// NVRM: loading NVIDIA UNIX x86_64 Kernel Module  580.105.08  …
 	loading = regexp.MustCompile(`^NVRM: loading NVIDIA UNIX .*?\s([0-9]\S*?\.\S*)`)
-	// NVRM: GPU 0000:1b:00.0: GPU has fallen off the bus.
-	fallen = regexp.MustCompile(`^NVRM: GPU (?:at )?` + pciAddress + `\b.*fallen off the bus`)
+	// NVRM: GPU 0000:1b:00.0: GPU has fallen off the bus. Some releases omit the
+	// domain.
+	fallen = regexp.MustCompile(`^NVRM: GPU (?:at )?(?:` + pciAddress + `|([[:xdigit:]]{2}:[01][[:xdigit:]]\.[0-7]))\b.*fallen off the bus`)
+	// NVRM: Rate limiting GSP RPC error prints for GPU at PCI:0000:1b:00 (printing 1
+	// of every 30).  The GPU likely needs to be reset.
+	gspStuck = regexp.MustCompile(`^NVRM: (?:\S+: )?Rate limiting GSP RPC error prints for GPU at ` + pciAddress + `\b`)
 	// NVRM: The NVIDIA GPU 0000:1b:00.0, and two or three lines later NVRM: fallen
 	// off the bus.
 	theGPU = regexp.MustCompile(`^NVRM: The NVIDIA GPU ` + pciAddress + `\b`)
 )
+
+// subGSP is the Sub of EventFirmwareStuck for NVIDIA's firmware GSP.
+const subGSP = "gsp"
+
+// watchdogMark is what the driver prints of a GPU that finished no work for some
+// seconds.
+const watchdogMark = "RC watchdog: GPU is probably locked!"
 
 // xidRecoveryAction is the Xid that reports the driver's recovery action.
 const xidRecoveryAction = 154
@@ -40,7 +51,7 @@ const xidRecoveryAction = 154
 // recoveryActions are the values of accel_gpu_recovery_action by the driver's
 // number, the same as in NVML's field 230. The words after the number differ
 // between drivers.
-var recoveryActions = [...]string{"none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex_domain"}
+var recoveryActions = [...]string{"none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex_domain", "bus_reset", "system_reboot"}
 
 // nvrm parses a message of NVIDIA's GPU driver.
 func (p *Parser) nvrm(text string) (collector.Event, Outcome) {
@@ -63,7 +74,17 @@ func (p *Parser) nvrm(text string) (collector.Event, Outcome) {
 	}
 	p.left = max(p.left-1, 0)
 	if m := fallen.FindStringSubmatch(text); m != nil {
-		return collector.Event{Kind: collector.EventBusLoss, PCI: address(m[1:]), Detail: detail(text)}, Reported
+		at := "0000:" + strings.ToLower(m[5])
+		if m[5] == "" {
+			at = address(m[1:])
+		}
+		return collector.Event{Kind: collector.EventBusLoss, PCI: at, Detail: detail(text)}, Reported
+	}
+	if m := gspStuck.FindStringSubmatch(text); m != nil {
+		return collector.Event{Kind: collector.EventFirmwareStuck, PCI: address(m[1:]), Sub: subGSP, Detail: detail(text)}, Reported
+	}
+	if strings.Contains(text, watchdogMark) { // without an address
+		return collector.Event{Kind: collector.EventHang, Detail: detail(text)}, Reported
 	}
 	return collector.Event{}, Unrelated
 }

@@ -171,16 +171,24 @@ func (r *reader) report(text []byte, at position, written func() time.Time) {
 			}
 		}
 		if e.PCI == "" && e.Kind != collector.EventDriverLoaded {
-			e.PCI = r.onlyAMD()
+			e.PCI = r.only(driverOf(&e))
 		}
 		r.emit(e)
 	}
 }
 
-// onlyAMD returns the address of the GPU of AMD's driver, "" where there are
+// driverOf returns the driver that printed a line without an address.
+func driverOf(e *collector.Event) string {
+	if strings.HasPrefix(e.Detail, "NVRM: ") {
+		return "nvidia"
+	}
+	return "amdgpu"
+}
+
+// only returns the address of the device of a driver, "" where there are
 // several: a line without an address may be about any of them.
-func (r *reader) onlyAMD() string {
-	names, _ := r.fs.Names("bus/pci/drivers/amdgpu")
+func (r *reader) only(driver string) string {
+	names, _ := r.fs.Names("bus/pci/drivers/" + driver)
 	names = slices.DeleteFunc(names, func(n string) bool { return strings.Count(n, ":") != 2 })
 	if len(names) != 1 {
 		return ""

@@ -110,8 +110,13 @@ func marginField(id uint32, limit int) field {
 	}}
 }
 
-// recoveryActions are the values of field 230, in order. R615 has more.
-var recoveryActions = [...][]string{{"none"}, {"reset"}, {"reboot"}, {"drain_p2p"}, {"drain_and_reset"}, {"recover_imex_domain"}}
+// recoveryActions are the values of field 230, in order. Those of R615, from
+// firstNewAction on, have a series only while they are recommended.
+var recoveryActions = [...][]string{
+	{"none"}, {"reset"}, {"reboot"}, {"drain_p2p"}, {"drain_and_reset"}, {"recover_imex_domain"}, {"bus_reset"}, {"system_reboot"},
+}
+
+const firstNewAction = 6
 
 func setRecoveryAction(_ *gpu, d *collector.Device, v float64) {
 	if v < 0 || v >= math.MaxUint8 {
@@ -120,8 +125,11 @@ func setRecoveryAction(_ *gpu, d *collector.Device, v float64) {
 	}
 	known := false
 	for i, labels := range recoveryActions {
-		known = known || v == float64(i)
-		d.SetBool(collector.RecoveryAction, v == float64(i), labels...)
+		recommended := v == float64(i)
+		known = known || recommended
+		if recommended || i < firstNewAction {
+			d.SetBool(collector.RecoveryAction, recommended, labels...)
+		}
 	}
 	if !known {
 		d.Set(collector.RecoveryAction, 1, labelOther...)

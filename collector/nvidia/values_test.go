@@ -112,9 +112,11 @@ func TestValues(t *testing.T) {
 		}},
 		// A value that is newer than this program is other; the rest of the state set
 		// stays, and nothing is rejected.
-		"newer values": {"b200-8", [][]string{{"set", "recovery_action", "7", "0"}, {"set", "compute_mode", "9", "0"}, {"set", "architecture", "99", "0"}}, []check{
+		"newer values": {"b200-8", [][]string{{"set", "recovery_action", "99", "0"}, {"set", "recovery_action", "7", "1"}, {"set", "compute_mode", "9", "0"}, {"set", "architecture", "99", "0"}}, []check{
 			has(0, 1, collector.RecoveryAction, "other"),
 			has(0, 0, collector.RecoveryAction, "none"),
+			lacks(0, collector.RecoveryAction, "system_reboot"),
+			has(1, 1, collector.RecoveryAction, "system_reboot"),
 			has(0, 1, collector.ComputeMode, "other"),
 			has(0, 0, collector.ComputeMode, "default"),
 			has(0, 1, collector.DeviceInfo, "gpu", "nvidia", "NVIDIA B200", "other"),

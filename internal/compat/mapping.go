@@ -83,7 +83,7 @@ func faults() map[string]mapping {
 	out := map[string]mapping{
 		"DEV_XID_ERRORS": {sources: []source{xid, noXid}, board: true},
 		"DEV_GPU_RECOVERY_ACTION": from(state(collector.RecoveryAction, "action", map[string]float64{
-			"none": 0, "reset": 1, "reboot": 2, "drain_p2p": 3, "drain_and_reset": 4, "recover_imex_domain": 5,
+			"none": 0, "reset": 1, "reboot": 2, "drain_p2p": 3, "drain_and_reset": 4, "recover_imex_domain": 5, "bus_reset": 6, "system_reboot": 7,
 		})),
 		"DEV_FABRIC_MANAGER_STATUS":       from(fabricManager()),
 		"DEV_ECC_CURRENT":                 one(collector.ECCMode, "when", "current"),

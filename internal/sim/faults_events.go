@@ -17,7 +17,7 @@ var eventTypes = map[string]uint64{
 	"gpu-unavailable": 0x4000, "recovery-action": 0x8000,
 }
 
-var actions = []string{"none", "reset", "reboot", "drain-p2p", "drain-and-reset", "recover-imex"}
+var actions = []string{"none", "reset", "reboot", "drain-p2p", "drain-and-reset", "recover-imex", "bus-reset", "system-reboot"}
 
 // eventFaults are faults of GPUs that fail or go, and events.
 var eventFaults = []Fault{
@@ -35,7 +35,7 @@ var eventFaults = []Fault{
 	{Name: "gone", Help: "the GPU is no longer enumerated", apply: injectGone(true), Args: []Arg{deviceArg}},
 	{Name: "return", Help: "a removed GPU is enumerated again", apply: injectGone(false), Args: []Arg{deviceArg}},
 	{
-		Name: "recovery-action", Help: "the driver's recovery action (field 230): none, reset, reboot, drain-p2p, drain-and-reset, recover-imex", apply: injectRecovery,
+		Name: "recovery-action", Help: "the driver's recovery action (field 230): none, reset, reboot, drain-p2p, drain-and-reset, recover-imex, bus-reset, system-reboot", apply: injectRecovery,
 		Args: []Arg{{Name: "action", Help: "name or number"}, deviceArg}, Flags: []Flag{logFlag},
 	},
 }

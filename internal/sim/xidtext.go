@@ -82,7 +82,7 @@ func (s *State) logRecovery(gpu int, to int64, in input) {
 	if !in.on("log") {
 		return
 	}
-	names := []string{"None", "GPU Reset Required", "Node Reboot Required", "Drain P2P", "Drain and Reset"}
+	names := []string{"None", "GPU Reset Required", "Node Reboot Required", "Drain P2P", "Drain and Reset", "Recover IMEX Domain", "Bus Reset", "System Reboot"}
 	name := func(n int64) string {
 		if n >= 0 && n < int64(len(names)) {
 			return names[n]

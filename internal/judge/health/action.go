@@ -74,8 +74,13 @@ func (a *Action) UnmarshalText(text []byte) error {
 // actionOf returns the recovery action that the driver calls text, unsetAction
 // if it is not one, and Inspect if it is newer than this version.
 func actionOf(text string) Action {
-	if text == "other" {
+	switch text {
+	case "other":
 		return Inspect
+	case "bus_reset": // by the platform: the device cannot reset itself
+		return Reset
+	case "system_reboot": // not only of the virtual machine
+		return Reboot
 	}
 	a := Action(max(0, slices.Index(actions, text)))
 	if _, known := recoveryActions[a]; !known && a != NoAction {

@@ -25,7 +25,10 @@ type device struct {
 	// To detect a reset of the device.
 	sampled, goneAt time.Time
 	energy, ecc     float64
-	eccs, pending   int
+	eccs            int
+	// pending and pendings are of the latest look: a sum over fewer series, after a
+	// failed read, is no reset.
+	pending, pendings int
 
 	findings []finding
 	verdict  *collector.Verdict
@@ -103,7 +106,7 @@ func (st *device) notice(l *look, now time.Time) {
 	reset := !st.goneAt.IsZero() && l.sampled.After(st.goneAt) ||
 		l.energy >= 0 && l.energy < st.energy ||
 		l.eccs > 0 && l.eccs == st.eccs && l.ecc < st.ecc ||
-		l.pendable && l.pending < st.pending
+		l.pendings > 0 && l.pendings == st.pendings && l.pending < st.pending
 	newer := l.driver != unsetAction && l.sampled.After(st.driverAt.Add(eventLag))
 	if reset || newer && st.driver > NoAction && l.driver == NoAction {
 		st.cure(st.before(l), false)
@@ -118,9 +121,7 @@ func (st *device) notice(l *look, now time.Time) {
 		st.goneAt = time.Time{}
 	}
 	st.energy, st.ecc, st.eccs = l.energy, l.ecc, l.eccs
-	if l.pendable {
-		st.pending = l.pending
-	}
+	st.pending, st.pendings = l.pending, l.pendings
 }
 
 // minResetTime is shorter than the reset of any device.

@@ -90,11 +90,23 @@ var cases = []history{
 		{facts: facts(driver("none")), news: news(xid(48), xid(154, asks("drain_and_reset"))), want: "degraded drain_and_reset recovery_action_drain_and_reset xid_48"},
 		{after: second, facts: facts(driver("none")), news: news(xid(95)), want: "failed drain_and_reset xid_95 recovery_action_drain_and_reset xid_48"},
 	}},
+	{"a failed read is no reset", []step{
+		{facts: facts(set(collector.RowRemapPending, 1), set(collector.RetiredPagesPending, 0)), news: news(xid(95)), want: "failed reset xid_95 row_remap_pending"},
+		{after: minute, facts: facts(set(collector.RetiredPagesPending, 0)), want: "failed reset xid_95"},
+		{after: second, facts: facts(set(collector.RowRemapPending, 1), set(collector.RetiredPagesPending, 0)), want: "failed reset xid_95 row_remap_pending"},
+		{after: second, facts: facts(set(collector.RowRemapPending, 0), set(collector.RetiredPagesPending, 0)), want: "healthy none"},
+	}},
+	{"a fatal PCIe error of the device itself", []step{
+		{news: news(collector.Event{Source: "kernellog", Device: gpuID, Kind: collector.EventAER, Sub: "fatal/DLP"}), want: "failed reset event_aer_fatal"},
+		{after: minute, facts: facts(driver("none")), want: "degraded reset event_aer_fatal"},
+	}},
 	{"each action of the driver", []step{
 		{facts: facts(driver("reboot")), want: "failed reboot recovery_action_reboot"},
 		{after: minute, facts: facts(driver("drain_p2p")), want: "degraded drain_p2p recovery_action_drain_p2p"},
 		{after: minute, facts: facts(driver("drain_and_reset")), want: "degraded drain_and_reset recovery_action_drain_and_reset"},
 		{after: minute, facts: facts(driver("recover_imex_domain")), want: "degraded recover_imex_domain recovery_action_recover_imex_domain"},
+		{after: minute, facts: facts(driver("bus_reset")), want: "failed reset recovery_action_reset"},
+		{after: minute, facts: facts(driver("system_reboot")), want: "failed reboot recovery_action_reboot"},
 		{after: minute, facts: facts(driver("other")), want: "degraded inspect recovery_action_other"},
 		{after: minute, facts: facts(driver("other")), news: news(xid(79)), want: "failed reboot xid_79 recovery_action_other"},
 		{after: hour, facts: facts(driver("other")), want: "failed reboot xid_79 recovery_action_other"},

@@ -36,7 +36,7 @@ type look struct {
 	ecc      float64 // uncorrected errors since the driver was loaded
 	eccs     int     // number of its series
 	pending  int     // repairs pending until a reset
-	pendable bool    // pending can be read
+	pendings int     // number of its series
 }
 
 // at examines d.
@@ -96,7 +96,7 @@ func (l *look) known(r *collector.Reading) {
 			l.eccs++
 		}
 	case collector.RowRemapPending, collector.RetiredPagesPending, collector.RepairPending:
-		l.pendable = true
+		l.pendings++
 		if r.Value == 1 {
 			l.pending++
 		}

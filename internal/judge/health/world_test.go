@@ -59,7 +59,7 @@ func family(name string, v float64, labels ...string) fact {
 // driver sets the recovery action that the driver reports.
 func driver(action string) fact {
 	return func(d *collector.Device) {
-		for _, a := range []string{"none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex_domain", "other"} {
+		for _, a := range []string{"none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex_domain", "bus_reset", "system_reboot", "other"} {
 			d.SetBool(collector.RecoveryAction, a == action, a)
 		}
 	}
