@@ -46,7 +46,11 @@ const (
 	EventThrottled          EventKind = "throttled"
 	EventFirmwareStuck      EventKind = "firmware_stuck"
 	EventPageFault          EventKind = "page_fault"
-	EventFirewall           EventKind = "firewall_tripped"
+	// Of the drivers of FPGAs, by the kernel log.
+	EventFirewall      EventKind = "firewall_tripped"
+	EventClocksStopped EventKind = "clocks_stopped"
+	EventLoadFailed    EventKind = "load_failed"
+	EventOverheating   EventKind = "overheating"
 )
 
 // eventKinds are the kinds that accel_device_events_total can have. An event of
@@ -59,7 +63,8 @@ var eventKinds = []EventKind{
 	EventHang, EventHangRecovered, EventQueueReset, EventResetBegin, EventReset, EventResetFailed, EventWedged,
 	EventPCIeRecovery, EventPCIeRecoveryFailed, EventECCUncorrected, EventECCCorrected, EventECCDeferred,
 	EventRetirementLimit, EventRetirementTable, EventBootError, EventThermalShutdown, EventThrottled,
-	EventFirmwareStuck, EventPageFault, EventFirewall,
+	EventFirmwareStuck, EventPageFault,
+	EventFirewall, EventClocksStopped, EventLoadFailed, EventOverheating,
 }
 
 // eventBaseline are the kinds whose counters start at 0 with the first round of

@@ -65,6 +65,40 @@ func TestLineWithoutAddress(t *testing.T) {
 	}
 }
 
+// A line with the kernel's name of a device, or with its driver's name, is about that device.
+func TestNamedDevice(t *testing.T) {
+	sys, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
+	for link, target := range map[string]string{
+		"class/fpga_manager/fpga0":         "devices/platform/firmware:pcap/fpga_manager/fpga0",
+		"class/fpga_manager/fpga1":         "devices/pci0000:ae/0000:b1:00.0/dfl-fme.0/dfl-fme-mgr.1/fpga_manager/fpga1",
+		"bus/platform/devices/dfl-port.0":  "devices/pci0000:ae/0000:b1:00.0/fpga_region/region0/dfl-port.0",
+		"bus/pci/drivers/ami/0000:21:00.0": "devices/pci0000:20/0000:21:00.0",
+	} {
+		for _, dir := range []string{filepath.Dir(link), target} {
+			if err := os.MkdirAll(filepath.Join(sys, dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink(filepath.Join(sys, target), filepath.Join(sys, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, log, "", 0)
+	h := newHeard()
+	start(t, kernellog.Options{Path: log, Sysfs: sys, Emit: h.emit})
+	write(t, log, "fpga_manager fpga0: Error while writing image data to FPGA\nfpga_manager fpga1: Error while writing image data to FPGA\n"+
+		"fpga_manager fpga7: Error while writing image data to FPGA\ndfl-port dfl-port.0: timeout, fail to reset device\n"+
+		"ami: ERROR           : Heartbeat fail count above threshold! Raising fatal event...\n", os.O_APPEND)
+	h.await(t, 5)
+	var got []string
+	for _, e := range h.all() {
+		got = append(got, e.Device+e.PCI)
+	}
+	if diff := cmp.Diff([]string{"firmware:pcap", "0000:b1:00.0", "", "0000:b1:00.0", "0000:21:00.0"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A program that faults without end is as many events, each of them short.
 func TestPageFaultFlood(t *testing.T) {
 	log := kernellog.NewFed(false)

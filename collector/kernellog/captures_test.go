@@ -1,6 +1,7 @@
 package kernellog_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -102,7 +103,7 @@ func render(text string) string {
 }
 
 func describe(e collector.Event) string {
-	s := fmt.Sprintf("%s %s %d", e.PCI, e.Kind, e.Code)
+	s := fmt.Sprintf("%s %s %d", cmp.Or(e.PCI, e.Device), e.Kind, e.Code)
 	for _, more := range []struct {
 		name  string
 		value any

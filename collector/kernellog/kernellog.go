@@ -1,6 +1,7 @@
 // Package kernellog reads faults of accelerators from the kernel log: Xids and
-// SXids of NVIDIA's driver, hangs, resets and errors of AMD's, GPUs that fell off
-// the bus, PCIe errors, and loads of the driver. It confirms what NVML reports,
+// SXids of NVIDIA's driver, hangs, resets and errors of AMD's, firewalls, stopped clocks
+// and failed loads of FPGAs, devices that fell off the bus or could not be started, PCIe
+// errors, and loads of the driver. It confirms what NVML reports,
 // and is the only source for a dead driver or a GPU that has left the bus.
 //
 // It guarantees: each line of a known form becomes exactly one event, whatever

@@ -41,6 +41,8 @@ type Parser struct {
 	// fatal: the latest uncorrectable PCIe error, of any device, was fatal.
 	fatal bool
 
+	repeated map[string]bool // of XRT's drivers: what has been reported of a card since its reset
+
 	failed string // of AMD's driver: where the latest reset has failed
 }
 
@@ -66,17 +68,20 @@ func (p *Parser) Parse(line []byte) (collector.Event, Outcome) {
 	if e, outcome := p.probe(text); outcome != Unrelated {
 		return e, outcome
 	}
-	if e, outcome := p.amdgpu(text); outcome != Unrelated {
+	if e, outcome := p.fpga(text); outcome != Unrelated {
 		return e, outcome
 	}
-	if e, outcome := card(text); outcome != Unrelated {
+	if e, outcome := p.amdgpu(text); outcome != Unrelated {
 		return e, outcome
 	}
 	return p.aer(text)
 }
 
 // marks are what a line of an event contains, except later lines of PCIe errors.
-var marks = [][]byte{[]byte("NVRM: "), []byte("nvidia-nvswitch"), []byte("amdgpu"), []byte("[drm"), []byte(busErrorMark), []byte(firmwareMark), []byte(probeMark), []byte(recoverMark), []byte(fenceMark), []byte(cardDriver)}
+var marks = [][]byte{
+	[]byte("NVRM: "), []byte("nvidia-nvswitch"), []byte("amdgpu"), []byte("[drm"), []byte(busErrorMark), []byte(firmwareMark), []byte(probeMark), []byte(recoverMark), []byte(fenceMark),
+	[]byte("xclmgmt "), []byte("xocl "), []byte("ami: "), []byte("fpga_manager "), []byte("dfl-port "), []byte(inaccessibleMark),
+}
 
 // concerns reports whether a line, including its prefix, may contain a message
 // that is not Unrelated.

@@ -2,6 +2,7 @@ package kernellog
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -171,7 +172,7 @@ func (r *reader) report(text []byte, at position, written func() time.Time) {
 			}
 		}
 		if e.PCI == "" && e.Kind != collector.EventDriverLoaded {
-			e.PCI = r.only(driverOf(&e))
+			e.PCI, e.Device = r.place(cmp.Or(e.Device, driverOf(&e)))
 		}
 		r.emit(e)
 	}
@@ -185,15 +186,33 @@ func driverOf(e *collector.Event) string {
 	return "amdgpu"
 }
 
-// only returns the address of the device of a driver, "" where there are
-// several: a line without an address may be about any of them.
-func (r *reader) only(driver string) string {
-	names, _ := r.fs.Names("bus/pci/drivers/" + driver)
-	names = slices.DeleteFunc(names, func(n string) bool { return strings.Count(n, ":") != 2 })
-	if len(names) != 1 {
-		return ""
+// place returns the PCI address of the device that the kernel calls name, or its name
+// where it is no PCI device. name may be that of a driver, whose only device it is: a line
+// without an address may be about any of several.
+func (r *reader) place(name string) (pci, device string) {
+	if names, _ := r.fs.Names("bus/pci/drivers/" + name); len(names) > 0 {
+		names = slices.DeleteFunc(names, func(n string) bool { return !sysfs.PCIAddress(n) })
+		if len(names) == 1 {
+			return names[0], ""
+		}
+		return "", ""
 	}
-	return names[0]
+	for _, class := range []string{"class/fpga_manager/", "bus/platform/devices/"} {
+		dir, err := r.fs.Resolve(class + name)
+		if err != nil {
+			continue
+		}
+		parts := strings.Split(dir, "/")
+		for _, part := range slices.Backward(parts) {
+			if sysfs.PCIAddress(part) {
+				return part, ""
+			}
+		}
+		if i := slices.Index(parts, "fpga_manager"); i > 0 {
+			return "", parts[i-1]
+		}
+	}
+	return "", ""
 }
 
 func (r *reader) emit(e collector.Event) {

@@ -90,6 +90,33 @@ func TestLostAMD(t *testing.T) {
 	same(t, verdicts(t, health.New(health.Builtin(), health.Options{}), snapshot(start, lost, amd)), map[string]string{gpuID: "failed reboot event_bus_loss event_firmware_stuck"})
 }
 
+// TestSameFault: a fault that the kernel log and a reading show is one reason, and ends
+// with the reading. Without a reading the event counts until a reset.
+func TestSameFault(t *testing.T) {
+	const condition, reported = "failed reset fpga_firewall_tripped", "failed reset event_firewall_tripped"
+	tripped := func(v float64) fact { return family("accel_fpga_firewall_tripped", v, "axi0") }
+	for _, tc := range []struct {
+		name  string
+		reads []fact
+		want  []string
+	}{
+		{"a reading", []fact{tripped(0), tripped(1), tripped(1), tripped(0)}, []string{reported, condition, condition, "healthy none"}},
+		{"none", []fact{up, up, up, up}, []string{reported, reported, reported, reported}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			j := health.New(health.Builtin(), health.Options{})
+			for i, read := range tc.reads {
+				var news []collector.Event
+				if i == 0 {
+					news = append(news, event(collector.EventFirewall))
+				}
+				now := start.Add(time.Duration(i) * 20 * time.Second)
+				same(t, verdicts(t, j, snapshot(now, news, device(gpuID, collector.FPGA, now, read))), map[string]string{gpuID: tc.want[i]})
+			}
+		})
+	}
+}
+
 // TestEventBeforeTheDevice: an event waits for its device.
 func TestEventBeforeTheDevice(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})

@@ -49,6 +49,9 @@ type Entry struct {
 	Grace time.Duration `yaml:"grace" accept:"1s..1h"`
 	// As is the number of the Xid that an event of another kind is equivalent to.
 	As int `yaml:"as" accept:"1..99999999"`
+	// SameAs is the reason of the condition that reads the same fault: the event counts only
+	// while that cannot be read.
+	SameAs string `yaml:"same_as"`
 	// From are the sources, by their keys in the catalogue.
 	From []string `yaml:"from"`
 }
@@ -58,6 +61,7 @@ type entry struct {
 	Entry
 	reason string // code of the reason; empty for unknown codes
 	while  []int  // positions of While
+	sameAs int    // position of SameAs
 }
 
 var token = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)

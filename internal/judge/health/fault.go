@@ -251,6 +251,9 @@ func (st *device) expire(l *look, now time.Time) {
 		if !settled {
 			return false
 		}
+		if f.entry.SameAs != "" && l.hits[f.entry.sameAs].total > 0 {
+			return true
+		}
 		read := false
 		for _, i := range f.entry.while {
 			if l.hits[i].n > 0 {

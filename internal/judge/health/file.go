@@ -54,6 +54,9 @@ func (f *file) Check() error {
 					return strict.At(fmt.Errorf("found condition %s; accepted is the reason of a condition", wording.Quote(reason)), l.name, i, "while", n)
 				}
 			}
+			if reason := l.list[i].SameAs; reason != "" && !f.defines(reason) {
+				return strict.At(fmt.Errorf("found condition %s; accepted is the reason of a condition", wording.Quote(reason)), l.name, i, "same_as")
+			}
 			for n, kind := range l.list[i].Heals {
 				if kind != "reset" && !f.judges(kind) {
 					return strict.At(fmt.Errorf("found event %s; accepted is reset or an event of the catalogue", wording.Quote(kind)), l.name, i, "heals", n)
@@ -153,10 +156,13 @@ func (c *Catalogue) resolve() {
 		if k.kind == collector.EventXid && k.sub != "" {
 			c.subs[uint64(k.code)] = true
 		}
-		if len(e.While) == 0 {
+		if len(e.While) == 0 && e.SameAs == "" {
 			continue
 		}
 		r := *e
+		if t, known := c.condition(e.SameAs); known {
+			r.sameAs = t.index
+		}
 		r.while = nil
 		for _, reason := range e.While {
 			if t, known := c.condition(reason); known {

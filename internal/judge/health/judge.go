@@ -138,10 +138,13 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 	if f, ok := st.driverFinding(); ok {
 		j.found = append(j.found, f)
 	}
-	for _, f := range st.faults {
-		j.found = append(j.found, f.finding(l, st, s.Time))
-	}
 	j.found = st.conditions(j.catalogue, l, s.Time, j.found)
+	for _, f := range st.faults {
+		read := slices.ContainsFunc(j.found, func(o finding) bool { return o.reason == f.entry.SameAs })
+		if f.entry.SameAs == "" || !read {
+			j.found = append(j.found, f.finding(l, st, s.Time))
+		}
+	}
 	if parent := j.devices[d.Parent]; d.Parent != "" && parent != nil {
 		j.found = inherit(j.found, parent.findings)
 	}
