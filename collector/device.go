@@ -75,6 +75,7 @@ const (
 	RejectSentinel = "sentinel" // the origin's value for "not available"
 	RejectVersion  = "version"  // of a table whose layout is not known
 	RejectType     = "type"     // of a type that the field cannot have
+	RejectLimit    = "limit"    // beyond what a limit of the device itself permits
 )
 
 // Reasons why a device is not up: the label reason of accel_device_up. A Source

@@ -1,10 +1,12 @@
 package collector
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -91,5 +93,26 @@ func TestTable(t *testing.T) {
 	rows[0] = nil
 	if Table()[0] == nil {
 		t.Error("Table returns the package's slice, not a copy")
+	}
+}
+
+// TestBounds: a value that contradicts the device's own limit is not served, and says so.
+func TestBounds(t *testing.T) {
+	for watts, ok := range map[float64]bool{70: true, 140: true, 588: false} {
+		gpu := Device{ID: "GPU-a", Class: GPU, Vendor: "nvidia"}
+		gpu.Set(PowerWatts, watts)
+		gpu.Set(PowerLimit, 70, "max")
+		gpu.Set(PowerLimit, 35, "min")
+		synctest.Test(t, func(t *testing.T) {
+			s := NewSampler(DefaultSettings())
+			s.Add(newFake("nvidia", gpu), Cover{Class: GPU, Vendor: "nvidia"})
+			run(t, s)
+			tick()
+			if ok {
+				expect(t, s, []*Metric{PowerWatts, ReadingImplausible}, fmt.Sprintf("power_watts{GPU-a} %v", watts))
+			} else {
+				expect(t, s, []*Metric{PowerWatts, ReadingImplausible}, "device_reading_implausible{GPU-a,accel_power_watts} 1")
+			}
+		})
 	}
 }

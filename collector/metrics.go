@@ -38,6 +38,16 @@ var (
 		From:  []string{"NVML nvmlDeviceValidateInforom"},
 		Level: onAttention,
 	})
+	ReadingImplausible = define(Metric{
+		Name:   "accel_device_reading_implausible",
+		Help:   "1 while a value of the device contradicts a limit of the device, as power of more than twice the highest limit of the board. The value is not served.",
+		Kind:   Gauge,
+		Labels: []string{"metric"},
+		Range:  boolean,
+		Values: []string{"metric: accel_power_watts, accel_memory_used_bytes"},
+		From:   []string{"exporter: a reading compared with a limit of the same device"},
+		Level:  onAttention,
+	})
 	DriverInfo = define(Metric{
 		Name:   "accel_driver_info",
 		Help:   "Versions of a vendor's driver stack on this node; value 1. cuda_version is the newest CUDA the driver supports.",
@@ -150,7 +160,7 @@ var (
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"source", "family", "reason"},
-		Values: []string{"reason: range (impossible number), sentinel (the driver's own mark for not available), type, version (a table of an unknown version: nothing of it is used)", "family, reason: other once there are too many"},
+		Values: []string{"reason: range (impossible number), sentinel (the driver's own mark for not available), limit (beyond a limit of the device), type, version (a table of an unknown version: nothing of it is used)", "family, reason: other once there are too many"},
 		From:   []string{"exporter"},
 	})
 	SourceEventsLost = define(Metric{

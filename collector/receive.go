@@ -210,6 +210,7 @@ func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
 		if d.Parent == "" && d.PCI != "" {
 			slots[d.PCI] = true
 		}
+		d.checkBounds()
 		for _, r := range d.Rejects {
 			st.rejected.add(1, st.src.Name(), r.Metric.Name, r.Reason)
 		}

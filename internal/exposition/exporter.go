@@ -1,8 +1,8 @@
 package exposition
 
 import (
-	"bytes"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -40,6 +40,7 @@ type Exporter struct {
 	o       Options
 	handler http.Handler
 	failing atomic.Bool // self
+	answers answers
 
 	mu       sync.Mutex // never locked while writing
 	settings Settings
@@ -93,6 +94,7 @@ func (e *Exporter) Apply(s Settings) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.settings, e.page = s, nil
+	e.answers.forget()
 }
 
 // Gather implements prometheus.Gatherer. The families must not be changed. The error
@@ -145,36 +147,23 @@ func (e *Exporter) measured() []*dto.MetricFamily {
 
 // ServeHTTP serves the page. It is rendered before it is written: a client that does
 // not read its answer occupies a connection until WriteTimeout, but does not count as
-// in flight.
+// in flight. Clients that accept the same get the same answer for as long as the
+// Snapshot is the latest, for at most a second.
 func (e *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer := rendered{ResponseWriter: w, body: bodies.Get().(*bytes.Buffer)}
-	defer bodies.Put(answer.body)
-	answer.body.Reset()
-	e.handler.ServeHTTP(&answer, r)
+	a := e.answers.of(r, e.snapshot())
+	a.once.Do(func() { e.handler.ServeHTTP(a, r) })
+	if a.code != 0 && a.code != http.StatusOK {
+		e.answers.forget()
+	}
 	if e.o.WriteTimeout > 0 {
 		// A ResponseWriter without deadlines, such as a test recorder, has no
 		// stalled reader. net/http removes the deadline after the response.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(e.o.WriteTimeout))
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(answer.body.Len()))
-	if answer.code != 0 {
-		w.WriteHeader(answer.code)
+	maps.Copy(w.Header(), a.header)
+	w.Header().Set("Content-Length", strconv.Itoa(a.body.Len()))
+	if a.code != 0 {
+		w.WriteHeader(a.code)
 	}
-	_, _ = w.Write(answer.body.Bytes()) // it fails when the client has gone
+	_, _ = w.Write(a.body.Bytes()) // it fails when the client has gone
 }
-
-// rendered is an answer that is sent after it is complete.
-type rendered struct {
-	http.ResponseWriter
-	body *bytes.Buffer
-	code int
-}
-
-// bodies are buffers of rendered pages.
-var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// Write implements http.ResponseWriter.
-func (w *rendered) Write(p []byte) (int, error) { return w.body.Write(p) }
-
-// WriteHeader implements http.ResponseWriter.
-func (w *rendered) WriteHeader(code int) { w.code = code }
