@@ -29,7 +29,7 @@ type Verdict struct {
 // Kinds of reasons that are no fault of the device.
 const (
 	ReasonLimit      = "limit"      // a sensor is beyond a critical limit
-	ReasonThrottling = "throttling" // the device is slowed down by heat or power
+	ReasonThrottling = "throttling" // the device is slowed down by heat or power, or about to be
 )
 
 // Reason is one reason for the state of a device.

@@ -291,7 +291,8 @@ var generations = map[float64]float64{25: 1, 50: 2, 80: 3, 160: 4, 320: 5, 640: 
 // tabled sets the readings of a table.
 func (l *look) tabled(t *table, heat map[string]float64) {
 	for _, n := range []named{{edge, "gpu"}, {hotspot, "junction"}, {memory, "memory"}, {regulator, "vrsoc"}} {
-		if v, ok := t.get(n.of); ok {
+		// Firmware that does not measure a place reports 0, as Navi 10 for vrsoc.
+		if v, ok := t.get(n.of); ok && v > 0 {
 			l.Set(collector.TemperatureCelsius, v, n.label)
 			heat[n.label] = v
 		}

@@ -96,6 +96,22 @@ func TestNarrowSlot(t *testing.T) {
 	}
 }
 
+// TestNoSensor: a temperature that the firmware does not measure is absent, not 0.
+func TestNoSensor(t *testing.T) {
+	tree := simtest.LoadTree(t, "radeon")
+	text := "#metrics\t1.3 temperature_edge=41 temperature_vrsoc=0\t/sys/bus/pci/devices/0000:63:00.0/gpu_metrics\n"
+	if err := tree.Edit("edit", []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	d := sample(t, open(t, tree))[0]
+	if v, ok := value(d, collector.TemperatureCelsius, "gpu"); v != 41 || !ok {
+		t.Errorf("the GPU has %v °C, known: %t", v, ok)
+	}
+	if v, ok := value(d, collector.TemperatureCelsius, "vrsoc"); ok {
+		t.Errorf("vrsoc has %v °C", v)
+	}
+}
+
 // TestSleep: of a suspended GPU nothing is read that would wake it, and it is not
 // down.
 func TestSleep(t *testing.T) {

@@ -228,6 +228,11 @@ var cases = []history{
 		{after: second, facts: dark(set(collector.FabricState, 0, "completed")), want: "healthy none"},
 		{after: hour, facts: facts(set(collector.FabricState, 1, "completed"), set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 1, "1")), want: "healthy none"},
 	}},
+	{"a sensor between its warning limit and the last one", []step{
+		{facts: facts(warm...), want: "healthy none"},
+		{after: 5*minute - second, facts: facts(warm...), want: "healthy none"},
+		{after: second, facts: facts(warm...), want: "degraded inspect temperature_warning"},
+	}},
 	{"sensors with different limits", []step{
 		{facts: facts(sensors(100)...), want: "healthy none"},
 		{after: minute, facts: facts(sensors(100)...), want: "healthy none"},
@@ -315,6 +320,11 @@ func TestPeers(t *testing.T) {
 		s := snapshot(now, nil, gpu(now, dark(set(collector.FabricState, 1, "completed"))...))
 		same(t, verdicts(t, j, s), map[string]string{gpuID: "healthy none"})
 	}
+}
+
+// warm is an Alveo card above its warning limit.
+var warm = []fact{
+	set(collector.TemperatureCelsius, 96, "fpga"), set(collector.TemperatureLimit, 88, "fpga", "warning"), set(collector.TemperatureLimit, 97, "fpga", "shutdown"),
 }
 
 // sensors are three sensors; the sensor board has no limit.
