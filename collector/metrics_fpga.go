@@ -316,7 +316,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"fan"},
 		Range:  ratio,
-		From:   []string{"NVML nvmlDeviceGetFanSpeed_v2 (percent; more than 100 is 1)"},
+		From:   []string{"NVML nvmlDeviceGetFanSpeed_v2 (percent; more than 100 is 1)", "amdgpu hwmon fan1_input over fan1_max"},
 	})
 	// Read by hand: whether a bank is full, where a program fails to allocate.
 	FPGABankTotal = define(Metric{

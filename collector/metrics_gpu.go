@@ -57,6 +57,16 @@ var (
 		From:   []string{"NVML nvmlDeviceGetRepairStatus"},
 		Level:  onAttention,
 	})
+	// Read by hand: a voltage that is off where clocks or errors are suspicious.
+	GPUVoltage = define(Metric{
+		Name:   "accel_gpu_voltage_volts",
+		Help:   "Voltage of a rail of the GPU. Absent while the rail is switched off.",
+		Kind:   Gauge,
+		Labels: []string{"rail"},
+		Range:  volts,
+		Values: []string{"rail: vddgfx (graphics), vddnb (north bridge of an APU)"},
+		From:   []string{"amdgpu hwmon in0_input, in1_input (mV)"},
+	})
 	PerformanceState = define(Metric{
 		Name:  "accel_gpu_performance_state",
 		Help:  "P-state: 0 is the fastest, 15 the slowest.",

@@ -30,15 +30,15 @@ const (
 // of the port above it.
 var allowed = []string{
 	"power/runtime_status", "power/control", "power/autosuspend_delay_ms",
-	"device", "numa_node", "max_link_speed", "max_link_width",
+	"device", "numa_node", "max_link_speed", "max_link_width", "current_link_speed", "current_link_width",
 	"unique_id", "product_name", "product_number", "serial_number", "vbios_version", "fw_version/*_fw_version",
 	"mem_info_vram_total", "mem_info_vram_used", "mem_info_vis_vram_total", "mem_info_vis_vram_used",
 	"mem_info_gtt_total", "mem_info_gtt_used",
 	"current_compute_partition", "current_memory_partition",
 	"gpu_metrics", "gpu_busy_percent", "mem_busy_percent", "vcn_busy_percent", "pcie_replay_count", "pp_dpm_sclk", "pp_dpm_mclk",
 	"hwmon/hwmon*/name", "hwmon/hwmon*/temp[123]_input", "hwmon/hwmon*/temp[123]_crit", "hwmon/hwmon*/temp[123]_emergency",
-	"hwmon/hwmon*/power1_input", "hwmon/hwmon*/power1_average", "hwmon/hwmon*/power1_cap*", "hwmon/hwmon*/fan1_input",
-	"hwmon/hwmon*/freq[12]_input",
+	"hwmon/hwmon*/power1_input", "hwmon/hwmon*/power1_average", "hwmon/hwmon*/power1_cap*", "hwmon/hwmon*/fan1_input", "hwmon/hwmon*/fan1_max",
+	"hwmon/hwmon*/freq[12]_input", "hwmon/hwmon*/in[01]_input", "hwmon/hwmon*/in[01]_label",
 	"ras/*_err_count", "ras/aca_*", "ras/gpu_vram_bad_pages",
 }
 

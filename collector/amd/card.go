@@ -209,6 +209,9 @@ func (l *look) measure() *table {
 	if t == nil || t.values[replays] == nil {
 		l.number(slow, "pcie_replay_count", 1, collector.PCIeReplays)
 	}
+	if hwmon != "" {
+		l.board(hwmon)
+	}
 	l.limits(hwmon, heat)
 	l.errors()
 	return t
@@ -379,6 +382,7 @@ func (l *look) sensors(hwmon string, heat map[string]float64) {
 		_, ok := l.number(0, n.file, 100, collector.UtilizationRatio, n.engine)
 		l.answered = l.answered || ok
 	}
+	l.link()
 	if hwmon == "" {
 		return
 	}
@@ -395,6 +399,54 @@ func (l *look) sensors(hwmon string, heat map[string]float64) {
 	l.number(0, hwmon+"freq1_input", 1, collector.ClockHertz, "sm")
 	l.number(0, hwmon+"freq2_input", 1, collector.ClockHertz, "memory")
 	l.number(0, hwmon+"fan1_input", 1, collector.FanSpeed, "0")
+}
+
+// board sets the voltages, and the speed of the fan as a share of its highest.
+func (l *look) board(hwmon string) {
+	for _, channel := range []string{"in0", "in1"} {
+		rail, ok := l.every(sysfs.Never, hwmon+channel+"_label")
+		if text, _ := l.every(slow, hwmon+channel+"_input"); ok && text != "0" { // switched off
+			l.number(slow, hwmon+channel+"_input", 1000, collector.GPUVoltage, rail)
+		}
+	}
+	text, _ := l.every(sysfs.Never, hwmon+"fan1_max")
+	most, _ := strconv.ParseFloat(text, 64)
+	for _, r := range l.Readings {
+		if r.Metric == collector.FanSpeed && most > 0 {
+			l.Set(collector.FanRatio, min(1, r.Value/most), r.Labels...)
+			break
+		}
+	}
+}
+
+// link sets the state of the outermost link, which is that of the slot: a switch on the
+// card has its own links.
+func (l *look) link() {
+	up := ""
+	for l.fs.Exists(l.dir + "/../" + up + "current_link_speed") {
+		up += "../"
+	}
+	if v := l.speed(slow, up+"current_link_speed"); v > 0 {
+		l.Set(collector.PCIeGeneration, v)
+	}
+	if v := l.width(slow, up+"current_link_width"); v > 0 {
+		l.Set(collector.PCIeWidth, v)
+	}
+}
+
+// speed returns the generation of a link by the speed in a file, 0 if it is unknown.
+func (l *look) speed(interval time.Duration, name string) float64 {
+	text, _ := l.every(interval, name)
+	number, _, _ := strings.Cut(text, " ")
+	v, _ := strconv.ParseFloat(number, 64)
+	return generations[v*10]
+}
+
+// width returns the lanes of a link, 0 if they are unknown.
+func (l *look) width(interval time.Duration, name string) float64 {
+	text, _ := l.every(interval, name)
+	v, _ := strconv.ParseFloat(text, 64)
+	return v
 }
 
 // limits sets what seldom changes. A limit of 0, or of absolute zero, is unknown.
@@ -445,25 +497,14 @@ func highestLevel(text string) (most float64, ok bool) {
 // linkLimits sets what the GPU supports, and what every link up to the root does: a
 // switch on the card has a faster link to the GPU than the slot has to the switch.
 func (l *look) linkLimits() {
-	speed := func(name string) float64 {
-		text, _ := l.every(sysfs.Never, name)
-		number, _, _ := strings.Cut(text, " ")
-		v, _ := strconv.ParseFloat(number, 64)
-		return generations[v*10]
-	}
-	width := func(name string) float64 {
-		text, _ := l.every(sysfs.Never, name)
-		v, _ := strconv.ParseFloat(text, 64)
-		return v
-	}
-	limit := func(read func(string) float64, name string, m *collector.Metric) {
-		own := read(name)
+	limit := func(read func(time.Duration, string) float64, name string, m *collector.Metric) {
+		own := read(sysfs.Never, name)
 		if own == 0 {
 			return
 		}
 		l.Set(m, own, "device")
 		slot, up := own, "../"
-		for port := read(up + name); port > 0; port = read(up + name) {
+		for port := read(sysfs.Never, up+name); port > 0; port = read(sysfs.Never, up+name) {
 			slot = min(slot, port)
 			up += "../"
 		}
@@ -471,8 +512,8 @@ func (l *look) linkLimits() {
 			l.Set(m, slot, "slot")
 		}
 	}
-	limit(speed, "max_link_speed", collector.PCIeGenerationMax)
-	limit(width, "max_link_width", collector.PCIeWidthMax)
+	limit(l.speed, "max_link_speed", collector.PCIeGenerationMax)
+	limit(l.width, "max_link_width", collector.PCIeWidthMax)
 }
 
 // severities of the lines of a RAS file.

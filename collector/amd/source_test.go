@@ -112,13 +112,31 @@ func TestNoSensor(t *testing.T) {
 	}
 }
 
+// TestLinkWithoutTable: without gpu_metrics the link is the slot's, not that of the switch on
+// the card.
+func TestLinkWithoutTable(t *testing.T) {
+	tree := simtest.LoadTree(t, "radeon")
+	tree.SetErr("bus/pci/devices/0000:63:00.0/gpu_metrics", syscall.EOPNOTSUPP)
+	for _, end := range []string{"0000:60:01.1", "0000:61:00.0"} {
+		tree.Set("bus/pci/devices/"+end+"/current_link_speed", "8.0 GT/s PCIe\n")
+		tree.Set("bus/pci/devices/"+end+"/current_link_width", "8\n")
+	}
+	d := sample(t, open(t, tree))[0]
+	if generation, ok := value(d, collector.PCIeGeneration); generation != 3 || !ok {
+		t.Errorf("generation %v, %t; want 3", generation, ok)
+	}
+	if width, ok := value(d, collector.PCIeWidth); width != 8 || !ok {
+		t.Errorf("%v lanes, %t; want 8", width, ok)
+	}
+}
+
 // TestSleep: of a suspended GPU nothing is read that would wake it, and it is not
 // down.
 func TestSleep(t *testing.T) {
 	const dir = "bus/pci/devices/0000:63:00.0/"
 	tree := simtest.LoadTree(t, "radeon")
 	tree.Set(dir+"power/runtime_status", "suspended\n")
-	waking := []string{"gpu_metrics", "gpu_busy_percent", "pp_dpm_sclk", "pp_dpm_mclk", "max_link_speed", "pcie_replay_count", "hwmon/hwmon4/temp1_input", "hwmon/hwmon4/power1_cap", "hwmon/hwmon4/temp1_crit"}
+	waking := []string{"gpu_metrics", "gpu_busy_percent", "pp_dpm_sclk", "pp_dpm_mclk", "max_link_speed", "current_link_speed", "pcie_replay_count", "hwmon/hwmon4/in0_input", "hwmon/hwmon4/temp1_input", "hwmon/hwmon4/power1_cap", "hwmon/hwmon4/temp1_crit"}
 	s := open(t, tree)
 	d := sample(t, s)[0]
 	for _, f := range waking {

@@ -33,7 +33,7 @@ var subjects = []subject{
 	{"Device", []string{"device_", "firmware_", "driver_", "mig_", "gpu_partition_", "vgpu_", "confidential_compute_"}, ""},
 	{"Use", []string{"utilization_", "activity_", "sm_occupancy_", "processes", "clock_", "gpu_performance_state", "gpu_compute_mode", "gpu_persistence_mode"}, ""},
 	{"Memory", []string{"memory_", "gpu_bar1_", "gpu_gtt_"}, ""},
-	{"Power and temperature", []string{"power_", "energy_", "gpu_power_", "temperature_", "throttle_", "fan_"}, ""},
+	{"Power and temperature", []string{"power_", "energy_", "gpu_power_", "gpu_voltage_", "temperature_", "throttle_", "fan_"}, ""},
 	{"PCIe", []string{"pcie_"}, ""},
 	{"Kernel log", []string{"kernel_log_"}, ""},
 	{"NVLink, XGMI and fabric", []string{"nvlink_", "gpu_nvlink_", "gpu_fabric_", "gpu_c2c_", "xgmi_"}, ""},
