@@ -19,7 +19,7 @@ var podFaults = []Fault{
 	{
 		Name: "pod-start", Help: "a pod starts with these devices, and the kubelet lists it", apply: startPod,
 		Args:  []Arg{{Name: "pod", Help: "NAMESPACE/NAME"}, {Name: "devices", Help: ReferenceHelp, Optional: true, Rest: true}},
-		Flags: []Flag{{Name: "pid", Help: "start a process on each of its GPUs, with PIDs from this one on"}, memFlag, loadFlag},
+		Flags: []Flag{{Name: "resource", Help: "the resource of the kubelet's own ids, such as gpu.intel.com/i915"}, {Name: "pid", Help: "start a process on each of its GPUs, with PIDs from this one on"}, memFlag, loadFlag},
 	},
 	{
 		Name: "pod-finish", Help: "the containers of a pod end and the pod is not deleted yet; kubelets before 1.34 list it", apply: finishPod, Args: []Arg{podArg},
@@ -58,7 +58,10 @@ func startPod(s *State, in input) error {
 			return err
 		}
 		if h.resource == "" {
-			return fmt.Errorf("%s: its resource is unknown; want %s", ref, ReferenceHelp)
+			h.resource = in["resource"]
+		}
+		if !deviceName.MatchString(h.resource) {
+			return fmt.Errorf("%s: its resource is unknown; want %s, with --resource", ref, ReferenceHelp)
 		}
 		devices = append(devices, h)
 	}

@@ -126,6 +126,7 @@ func TestUnresolvedIDs(t *testing.T) {
 		{"nvidia.com/pgpu", "65", 2}, // an IOMMU group
 		{"compute-domain.nvidia.com", "channel-0", 2},
 		{"volcano.sh/vgpu-memory", gpuA + "-memory-7", 2},
+		{"nvidia.com/vgpu", "5f1c9a1e-0009-0009-0009-000000000009", 2},
 		{"nvidia.com/NVIDIA_A10-12Q", "5f1c9a1e-0009-0009-0009-000000000009", 2},
 		{"nvidia.com/NVIDIA_H100-12Q", "5f1c9a1e-0009-0009-0009-000000000009", 1},
 		{"fpga.intel.com/af-x", "dfl-port.7", 1},

@@ -53,6 +53,9 @@ func (j *join) isMissing(x unresolvedID) bool {
 // vendor alone is no proof: vendors of accelerators also sell network cards and
 // processors with graphics.
 func (x unresolvedID) isKindOf(st *device) bool {
+	if x.ref.Form == podmap.FormMediated {
+		return false // a vGPU
+	}
 	if vendor := collector.ResourceVendor(x.resource); vendor != "" && st.vendor != "" && vendor != st.vendor {
 		return false
 	}
