@@ -23,6 +23,7 @@ import (
 // compatFlags are the flags for users of dcgm-exporter.
 type compatFlags struct {
 	on        bool
+	release   string
 	fields    string
 	hostLabel string
 
@@ -44,6 +45,7 @@ type foreignOptions struct {
 
 func (f *compatFlags) add(app *kingpin.Application) {
 	app.Flag(compatFlag, "Serve the families of NVIDIA's dcgm-exporter in addition to those of this exporter, and accept its flags and environment variables: see docs/migrating-from-dcgm-exporter.md.").BoolVar(&f.on)
+	app.Flag("compat.release", "Release of dcgm-exporter whose default fields are served: 4.8 or 4.9. It also decides whether DCGM_FI_DEV_GPU_UTIL_RATIO in a counters file is a percentage (4.8) or a ratio (4.9); without it that row is left out, and the default is 4.8.").PlaceHolder("RELEASE").EnumVar(&f.release, string(counters.Release48), string(counters.Release49))
 	app.Flag("dcgm.fields", "Counters file of dcgm-exporter: the DCGM fields to serve and, with DCGM, to read. Reloaded like the configuration file. Default: the fields of dcgm-exporter.").PlaceHolder("FILE").StringVar(&f.fields)
 	app.Flag("compat.hostname-label", "Name of the node label on the families of dcgm-exporter: hostname, Hostname (before dcgm-exporter 4.8.3) or none.").Default("hostname").PlaceHolder("NAME").StringVar(&f.hostLabel)
 }
@@ -62,11 +64,14 @@ func (f *compatFlags) check() error {
 	return nil
 }
 
+// rows is the release that the counters file is written for.
+func (f *compatFlags) rows() counters.Release { return counters.Release(f.release) }
+
 // options returns the options of the view. file is the counters file, nil
 // without one; without a name of the node the label is left out.
 func (f *compatFlags) options(file *counters.File, node string) compat.Options {
 	x := &f.foreign
-	o := compat.Options{Counters: file, OldNamespace: x.oldNames, Pods: !x.noPods, PodUID: x.podUID, Dashes: x.dashes}
+	o := compat.Options{Counters: file, Release: f.rows(), OldNamespace: x.oldNames, Pods: !x.noPods, PodUID: x.podUID, Dashes: x.dashes}
 	if f.hostLabel != "none" {
 		o.HostnameLabel, o.Hostname = f.hostLabel, node
 	}
@@ -108,7 +113,7 @@ func openFields(f *compatFlags, node string, log *slog.Logger) (*dcgmFields, err
 		d.apply(nil)
 		return d, nil
 	}
-	d.input = fileInput(f.fields, counters.Parse, d.apply)
+	d.input = fileInput(f.fields, f.rows().Parse, d.apply)
 	apply, err := d.input.load()
 	if err != nil {
 		return nil, err
@@ -121,6 +126,9 @@ func openFields(f *compatFlags, node string, log *slog.Logger) (*dcgmFields, err
 func (d *dcgmFields) apply(file *counters.File) {
 	d.counters.Store(file)
 	d.render()
+	if file != nil && len(file.Unread) > 0 {
+		d.log.Warn("Rows of the counters file are left out", "rows", file.Unread.Error())
+	}
 	v := d.view.Load()
 	if v == nil {
 		return
@@ -156,10 +164,19 @@ func (d *dcgmFields) page() exposition.View {
 	return nil
 }
 
-// checkFields reports every mistake in a counters file.
-func checkFields(path string) error {
-	_, err := fileInput(path, counters.Parse, func(*counters.File) {}).load()
-	return err
+// checkFields reports every mistake in a counters file, and the rows that are left
+// out.
+func (f *compatFlags) checkFields(path string) error {
+	var file *counters.File
+	apply, err := fileInput(path, f.rows().Parse, func(c *counters.File) { file = c }).load()
+	if err != nil {
+		return err
+	}
+	apply()
+	if len(file.Unread) > 0 {
+		return file.Unread
+	}
+	return nil
 }
 
 // jobsPoll is the interval at which the job directory is read. Tests shorten it.

@@ -77,7 +77,7 @@ func (e *examination) files() (list []finding) {
 			continue
 		}
 		if err := file.check(file.path); err != nil {
-			list = append(list, finding{findingLacks, "file", err.Error(), "a file without a mistake", "correct what is named; the exporter starts with none of these mistakes, and keeps what it has if they come later"})
+			list = append(list, finding{findingLacks, "file", err.Error(), "a file without a mistake", "correct what is named; the exporter starts with none of these mistakes, and keeps what it has if they come later. Only the rows of unknown fields in the file of --dcgm.fields are left out"})
 			continue
 		}
 		list = append(list, finding{State: findingOK, Check: "file", Found: file.flag + " " + file.path})

@@ -132,7 +132,7 @@ func checkedFiles(f *flags) []checkedFile {
 		}},
 		{"--baseline.file", f.judges.baseline, func(path string) error { _, err := baseline.Load(path); return err }},
 		{"--health.catalogue", f.judges.catalogue, func(path string) error { _, err := health.Load(path); return err }},
-		{"--dcgm.fields", f.compat.fields, checkFields},
+		{"--dcgm.fields", f.compat.fields, f.compat.checkFields},
 		{"--rules.file", strings.Join(f.alerts.files, ", "), func(string) error { _, err := f.alerts.rules(); return err }},
 		{"--otlp.headers-file", f.traces.headersFile, checkHeaders},
 		{"--otlp.ca-file", f.traces.caFile, checkCAs},

@@ -85,7 +85,7 @@ func TestFields(t *testing.T) {
 		if _, ok := value(d[1], collector.DCGMField, "DCGM_FI_DEV_BOARD_POWER_WATTS"); ok {
 			s.Error("a value that is not supported is one")
 		}
-		if v, ok := value(d[0], collector.DCGMField, "DCGM_FI_DEV_GPU_UTIL_RATIO"); ok {
+		if v, ok := value(d[0], collector.DCGMField, "DCGM_FI_DEV_GPU_UTIL"); ok {
 			s.Errorf("a value that is not found is %v", v)
 		}
 		if n := len(d[0].Rejects); n == 0 {

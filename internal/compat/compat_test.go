@@ -6,6 +6,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/compat"
+	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 )
 
 // h100 is the label set of gpu1 on the node n1.
@@ -61,6 +62,37 @@ func TestUnits(t *testing.T) {
 	}
 	got := page(t, compat.Options{Hostname: "n1", Counters: parseRows(t, rows...)}, snapshot([]*device{d}), "DCGM_")
 	expect(t, got, want...)
+}
+
+// TestDefaults checks that the default pages of dcgm-exporter 4.8 and 4.9 have the same
+// values, each in its units.
+func TestDefaults(t *testing.T) {
+	d := gpu(gpu1, "1").
+		set(collector.UtilizationRatio, 0.875, "compute").
+		set(collector.EnergyJoules, 12).
+		set(collector.ClockHertz, 1.98e9, "sm").
+		set(collector.MemoryTotal, 2048<<20).set(collector.MemoryUsed, 1536<<20).
+		set(collector.NVLinkTransmitRate, 3e9).set(collector.NVLinkReceiveRate, 1.5e9).
+		set(collector.TemperatureCelsius, 61, "gpu")
+	labels := func(version string) string { return "{DCGM_FI_" + version + `="580.105.08",` + h100 + "} " }
+	for release, want := range map[counters.Release][]string{
+		counters.Unstated: {"FB_USED 1536", "GPU_TEMP 61", "GPU_UTIL 88", "NVLINK_BANDWIDTH_TOTAL 4500", "SM_CLOCK 1980", "TOTAL_ENERGY_CONSUMPTION 12000"},
+		counters.Release49: {
+			"FB_CAPACITY_BYTES 2.147483648e+09", "FB_USED_BYTES 1.610612736e+09", "GPU_ENERGY_JOULES_TOTAL 12", "GPU_TEMP_CELSIUS 61",
+			"GPU_UTIL_RATIO 0.875", "NVLINK_THROUGHPUT_BYTES_PER_SECOND 4.5e+09", "SM_CLOCK_HERTZ 1.98e+09",
+		},
+	} {
+		version := "DRIVER_VERSION"
+		if release == counters.Release49 {
+			version = "SYSTEM_DRIVER_VERSION"
+		}
+		for i, w := range want {
+			name, value, _ := strings.Cut(w, " ")
+			want[i] = "DCGM_FI_DEV_" + name + labels(version) + value
+		}
+		got := page(t, compat.Options{Hostname: "n1", Release: release}, snapshot([]*device{d}, driver), "DCGM_")
+		expect(t, got, want...)
+	}
 }
 
 // TestAbsentIsAbsent checks that a value that was not measured is absent, and

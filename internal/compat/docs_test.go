@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 )
 
@@ -22,7 +23,7 @@ func TestGoldenMigrationPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(data)
-	for name, table := range map[string]string{"fields": fieldTable(), "labels of fields": factTable()} {
+	for name, table := range map[string]string{"releases": releaseTable(), "fields": fieldTable(), "labels of fields": factTable()} {
 		section := regexp.MustCompile(`(?s)(<!-- ` + name + ` -->\n).*?(<!-- end of ` + name + ` -->)`)
 		if !section.MatchString(page) {
 			t.Fatalf("the page has no section %q", name)
@@ -35,13 +36,40 @@ func TestGoldenMigrationPage(t *testing.T) {
 	golden.Compare(t, migration, page)
 }
 
+// releaseTable returns a table with the default fields of both releases.
+func releaseTable() string {
+	old, now := Default(counters.Release48).Rows, Default(counters.Release49).Rows
+	var b strings.Builder
+	b.WriteString("| 4.8 | 4.9 |\n|---|---|\n")
+	for i, r := range now {
+		switch {
+		case i >= len(old):
+			fmt.Fprintf(&b, "| – | `%s` |\n", r.Name)
+		case r.Name == old[i].Name:
+			fmt.Fprintf(&b, "| `%s` | the same |\n", r.Name)
+		default:
+			fmt.Fprintf(&b, "| %s | %s |\n", withUnit(old[i], r), withUnit(r, old[i]))
+		}
+	}
+	return b.String()
+}
+
+// withUnit returns the name of a row, with the unit where it differs from the other
+// release's.
+func withUnit(r, other counters.Row) string {
+	if r.Field.Unit == other.Field.Unit {
+		return "`" + r.Name + "`"
+	}
+	return "`" + r.Name + "`, " + unitText(r.Field.Unit)
+}
+
 // linkNumber matches the names of fields that describe one numbered link.
 var linkNumber = regexp.MustCompile(`_ERROR_L\d+_TOTAL$`)
 
 // fieldTable returns a table with a row for each field that has a mapping.
 func fieldTable() string {
 	byDefault := map[uint16]bool{}
-	for _, r := range Default().Rows {
+	for _, r := range slices.Concat(Default(counters.Release48).Rows, Default(counters.Release49).Rows) {
 		byDefault[r.Field.ID] = true
 	}
 	var b strings.Builder
@@ -52,6 +80,9 @@ func fieldTable() string {
 			continue
 		}
 		name := "`" + commonName(f) + "`"
+		if f.Name != commonName(f) && !linkNumber.MatchString(f.Name) {
+			name += ", `" + f.Name + "`"
+		}
 		if byDefault[f.ID] {
 			name = "**" + name + "**"
 		}

@@ -68,7 +68,7 @@ var driver = of(collector.DriverInfo, "nvidia", "580.105.08", "r580_92", "13.580
 // parseRows parses a counters file with these rows.
 func parseRows(t testing.TB, rows ...string) *counters.File {
 	t.Helper()
-	c, err := counters.Parse("test.csv", []byte(strings.Join(rows, "\n")))
+	c, err := counters.Unstated.Parse("test.csv", []byte(strings.Join(rows, "\n")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -135,13 +135,14 @@ func links() map[string]mapping {
 	out := map[string]mapping{
 		"DEV_NVLINK_BANDWIDTH_TOTAL": from(total(times(1/mega, collector.NVLinkTransmitRate), times(1/mega, collector.NVLinkReceiveRate)).as(
 			"(accel_nvlink_transmit_bytes_per_second + accel_nvlink_receive_bytes_per_second) / 1e6")),
-		"DEV_NVLINK_TX_BANDWIDTH_TOTAL": from(times(1/mega, collector.NVLinkTransmitRate)),
-		"DEV_NVLINK_RX_BANDWIDTH_TOTAL": from(times(1/mega, collector.NVLinkReceiveRate)),
-		"DEV_NVLINK_TX_BYTES_TOTAL":     one(collector.NVLinkTransmit),
-		"DEV_NVLINK_RX_BYTES_TOTAL":     one(collector.NVLinkReceive),
-		"DEV_NVLINK_CRC_ERROR_TOTAL":    counted("crc"),
-		"DEV_NVLINK_REPLAY_TOTAL":       counted("replay"),
-		"DEV_NVLINK_RECOVERY_TOTAL":     counted("recovery"),
+		"DEV_NVLINK_THROUGHPUT_BYTES_PER_SECOND": from(total(times(1, collector.NVLinkTransmitRate), times(1, collector.NVLinkReceiveRate))),
+		"DEV_NVLINK_TX_BANDWIDTH_TOTAL":          from(times(1/mega, collector.NVLinkTransmitRate)),
+		"DEV_NVLINK_RX_BANDWIDTH_TOTAL":          from(times(1/mega, collector.NVLinkReceiveRate)),
+		"DEV_NVLINK_TX_BYTES_TOTAL":              one(collector.NVLinkTransmit),
+		"DEV_NVLINK_RX_BYTES_TOTAL":              one(collector.NVLinkReceive),
+		"DEV_NVLINK_CRC_ERROR_TOTAL":             counted("crc"),
+		"DEV_NVLINK_REPLAY_TOTAL":                counted("replay"),
+		"DEV_NVLINK_RECOVERY_TOTAL":              counted("recovery"),
 
 		"DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL": counted("crc"),
 		"DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL":   counted("replay"),

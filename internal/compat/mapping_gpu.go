@@ -15,19 +15,27 @@ func sensors() map[string]mapping {
 	temperature := func(sensor, limit string) mapping {
 		return one(collector.TemperatureLimit, "sensor", sensor, "limit", limit)
 	}
-	throttled := func(reasons ...string) source {
+	throttledIn := func(factor float64, reasons ...string) source {
 		parts := make([]source, len(reasons))
 		for i, r := range reasons {
-			parts[i] = times(nanos, collector.ThrottleSeconds, "reason", r)
+			parts[i] = times(factor, collector.ThrottleSeconds, "reason", r)
 		}
 		return total(parts...)
 	}
-	used := func(engine string) mapping { return from(times(100, collector.UtilizationRatio, "engine", engine)) }
+	throttled := func(reasons ...string) source { return throttledIn(nanos, reasons...) }
+	seconds := func(reasons ...string) source { return throttledIn(1, reasons...) }
+	used := func(engine string, factor float64) mapping {
+		return from(times(factor, collector.UtilizationRatio, "engine", engine))
+	}
 	return map[string]mapping{
-		"DEV_GPU_UTIL":      used("compute"),
-		"DEV_MEM_COPY_UTIL": used("memory"),
-		"DEV_ENC_UTIL":      used("encoder"),
-		"DEV_DEC_UTIL":      used("decoder"),
+		"DEV_GPU_UTIL":          used("compute", 100),
+		"DEV_MEM_COPY_UTIL":     used("memory", 100),
+		"DEV_ENC_UTIL":          used("encoder", 100),
+		"DEV_DEC_UTIL":          used("decoder", 100),
+		"DEV_GPU_UTIL_RATIO":    used("compute", 1),
+		"DEV_MEMORY_UTIL_RATIO": used("memory", 1),
+		"DEV_ENC_UTIL_RATIO":    used("encoder", 1),
+		"DEV_DEC_UTIL_RATIO":    used("decoder", 1),
 
 		"DEV_SM_CLOCK":               clock("sm", 1/mega),
 		"DEV_MEM_CLOCK":              clock("memory", 1/mega),
@@ -72,6 +80,14 @@ func sensors() map[string]mapping {
 		"DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS":       from(throttled("hw_thermal")),
 		"DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS": from(throttled("hw_power_brake")),
 
+		"DEV_GPU_POWER_THROTTLE_SECONDS_TOTAL":       from(seconds("sw_power_cap")),
+		"DEV_GPU_THERMAL_THROTTLE_SECONDS_TOTAL":     from(seconds("thermal"), seconds("sw_thermal", "hw_thermal")),
+		"DEV_GPU_SYNC_BOOST_THROTTLE_SECONDS_TOTAL":  from(seconds("sync_boost")),
+		"DEV_GPU_LIMIT_THROTTLE_SECONDS_TOTAL":       from(seconds("board_limit")),
+		"DEV_GPU_RELIABILITY_THROTTLE_SECONDS_TOTAL": from(seconds("reliability")),
+		"DEV_GPU_APP_THROTTLE_SECONDS_TOTAL":         from(seconds("below_app_clocks")),
+		"DEV_GPU_BASE_THROTTLE_SECONDS_TOTAL":        from(seconds("below_base_clocks")),
+
 		"DEV_FAN_SPEED":           from(times(100, collector.FanRatio, "fan", "0")),
 		"DEV_FAN_SPEED_RATIO":     one(collector.FanRatio, "fan", "0"),
 		"DEV_VGPU_LICENSE_STATUS": one(collector.VGPULicensed),
@@ -95,6 +111,10 @@ func memory() map[string]mapping {
 		"DEV_FB_USED":             from(times(1./mebi, collector.MemoryUsed)),
 		"DEV_FB_RESERVED":         from(times(1./mebi, collector.MemoryReserved)),
 		"DEV_FB_USED_PERCENT":     from(ratio),
+		"DEV_FB_CAPACITY_BYTES":   one(collector.MemoryTotal),
+		"DEV_FB_FREE_BYTES":       one(collector.MemoryFree),
+		"DEV_FB_USED_BYTES":       one(collector.MemoryUsed),
+		"DEV_FB_RESERVED_BYTES":   one(collector.MemoryReserved),
 		"DEV_BAR1_TOTAL":          from(times(1./mebi, collector.BAR1Total)),
 		"DEV_BAR1_USED":           from(times(1./mebi, collector.BAR1Used)),
 		"DEV_BAR1_FREE":           free(1. / mebi),

@@ -1,15 +1,18 @@
 package compat
 
 import (
-	_ "embed"
+	"cmp"
+	"embed"
 
 	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 )
 
 // Options select the fields and labels of a View.
 type Options struct {
-	// Counters are the fields to export; nil means Default.
+	// Counters are the fields to export; nil means the Default of Release.
 	Counters *counters.File
+	// Release is the release of dcgm-exporter whose default fields are exported.
+	Release counters.Release
 	// Hostname is the value of the node label. Without it the label is omitted.
 	Hostname string
 	// HostnameLabel is the name of the node label: hostname since dcgm-exporter
@@ -32,12 +35,17 @@ type Options struct {
 	Dashes bool
 }
 
-//go:embed default.csv
-var defaultCSV []byte
+//go:embed default-4.8.csv default-4.9.csv
+var defaults embed.FS
 
-// Default returns the default fields of dcgm-exporter 4.8.
-func Default() *counters.File {
-	c, err := counters.Parse("default.csv", defaultCSV)
+// Default returns the default fields of a release, of 4.8 where it is not stated.
+func Default(r counters.Release) *counters.File {
+	name := "default-" + string(cmp.Or(r, counters.Release48)) + ".csv"
+	data, err := defaults.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	c, err := r.Parse(name, data)
 	if err != nil {
 		panic(err) // the file is embedded
 	}

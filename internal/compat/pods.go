@@ -106,8 +106,10 @@ func (p *page) addPod(s *set, h *holder) {
 var byHolder = sync.OnceValue(func() map[uint16]source {
 	out := map[uint16]source{}
 	for name, s := range map[string]source{
-		"DCGM_FI_DEV_GPU_UTIL": times(100, collector.AllocationUtilization),
-		"DCGM_FI_DEV_FB_USED":  times(1./mebi, collector.AllocationMemory),
+		"DCGM_FI_DEV_GPU_UTIL":       times(100, collector.AllocationUtilization),
+		"DCGM_FI_DEV_GPU_UTIL_RATIO": times(1, collector.AllocationUtilization),
+		"DCGM_FI_DEV_FB_USED":        times(1./mebi, collector.AllocationMemory),
+		"DCGM_FI_DEV_FB_USED_BYTES":  times(1, collector.AllocationMemory),
 	} {
 		f, _ := dcgmfield.ByName(name)
 		out[f.ID] = s

@@ -46,7 +46,7 @@ const (
 // New returns a view with options.
 func New(o Options) *View {
 	if o.Counters == nil {
-		o.Counters = Default()
+		o.Counters = Default(o.Release)
 	}
 	v := &View{options: o, names: o.names()}
 	v.skipped = append(v.skipped, o.Counters.Skipped...)
@@ -116,7 +116,7 @@ var fieldSkipped = &collector.Metric{
 	Labels: []string{"field", "reason"},
 	Range:  collector.Range{Min: 1, Max: 1},
 	From:   []string{"exporter"},
-	Values: []string{"reason: no_source (no source measures it, and DCGM is not configured or does not return it), not_measured (no device of this node has it now), binary (its value is a structure), type (DCGM has no histograms or summaries), derived (dcgm-exporter computes it, and it has no equivalent)"},
+	Values: []string{"reason: no_source (no source measures it, and DCGM is not configured or does not return it), not_measured (no device of this node has it now), binary (its value is a structure), type (DCGM has no histograms or summaries), unknown (no field of DCGM up to 4.7 has this name), ambiguous (the name has two meanings, and --compat.release is not set), derived (dcgm-exporter computes it, and it has no equivalent)"},
 }
 
 // Metrics returns the accel_ families that a View adds, for the documentation.

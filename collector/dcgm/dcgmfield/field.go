@@ -6,7 +6,7 @@ package dcgmfield
 type Field struct {
 	// ID is DCGM's number of the field, 1 and above.
 	ID uint16
-	// Name is the name since DCGM 4.6, such as DCGM_FI_DEV_GPU_TEMP_CELSIUS.
+	// Name is the name since DCGM 4.7, such as DCGM_FI_DEV_GPU_TEMP_CELSIUS.
 	Name string
 	// Former are earlier names of the same field: names before DCGM 4.6, and
 	// names of DCGM 1, such as dcgm_gpu_temp.

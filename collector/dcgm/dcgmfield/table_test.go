@@ -15,7 +15,9 @@ func TestFieldsByName(t *testing.T) {
 		entity Entity
 	}{
 		{[]string{"DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_GPU_TEMP_CELSIUS", "dcgm_gpu_temp"}, 150, Int64, "celsius", Gauge, GPU},
-		{[]string{"DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_GPU_UTIL_RATIO", "dcgm_gpu_utilization"}, 203, Int64, "percent", Gauge, GPU},
+		{[]string{"DCGM_FI_DEV_GPU_UTIL", "dcgm_gpu_utilization"}, 203, Int64, "percent", Gauge, GPU},
+		{[]string{"DCGM_FI_DEV_GPU_UTIL_RATIO"}, 1613, Double, "ratio", Gauge, GPU},
+		{[]string{"DCGM_FI_DEV_NVLINK_THROUGHPUT_L17_BYTES_PER_SECOND"}, 1647, Int64, "bytes_per_second", Gauge, GPU},
 		{[]string{"DCGM_FI_DEV_POWER_USAGE", "dcgm_power_usage"}, 155, Double, "watts", Gauge, GPU},
 		{[]string{"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"}, 156, Int64, "millijoules", Counter, GPU},
 		{[]string{"DCGM_FI_DEV_FB_TOTAL"}, 250, Int64, "mebibytes", Gauge, ComputeInstance},

@@ -21,7 +21,7 @@ func TestCountersFile(t *testing.T) {
 		"DCGM_FI_DEV_ACCOUNTING_DATA, gauge, a structure\r\n" +
 		"DCGM_FI_DEV_FB_USED, histogram, no such thing\r\n" +
 		"DCGM_FI_DEV_PCIE_REPLAY_COUNTER, gauge, Retries"
-	c, err := Parse("user.csv", []byte(text))
+	c, err := Unstated.Parse("user.csv", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +46,37 @@ func TestCountersFile(t *testing.T) {
 	}
 }
 
+// TestUnknownField checks that a row with an unknown field costs only itself, and that
+// a name with two meanings needs the release.
+func TestUnknownField(t *testing.T) {
+	text := "DCGM_FI_DEV_GPU_TMP, gauge, x\nDCGM_FI_DEV_GPU_UTIL_RATIO, gauge, x\n" +
+		"DCGM_FI_DEV_OFA_UTIL_RATIO, gauge, of a newer DCGM\nDCGM_FI_DEV_FB_USED_BYTES, gauge, x\n"
+	tmp := `f.csv:1:1: field "DCGM_FI_DEV_GPU_TMP" is not in DCGM up to 4.7, perhaps DCGM_FI_DEV_GPU_TEMP` + "\n"
+	newer := `f.csv:3:1: field "DCGM_FI_DEV_OFA_UTIL_RATIO" is not in DCGM up to 4.7`
+	for release, want := range map[Release]string{
+		Unstated:  "DCGM_FI_DEV_FB_USED_BYTES=1627 " + tmp + "f.csv:2:1: DCGM_FI_DEV_GPU_UTIL_RATIO is a percentage up to dcgm-exporter 4.8 and a ratio since 4.9; set --compat.release=4.8 or --compat.release=4.9\n" + newer,
+		Release48: "DCGM_FI_DEV_GPU_UTIL_RATIO=203 DCGM_FI_DEV_FB_USED_BYTES=1627 " + tmp + newer,
+		Release49: "DCGM_FI_DEV_GPU_UTIL_RATIO=1613 DCGM_FI_DEV_FB_USED_BYTES=1627 " + tmp + newer,
+	} {
+		c, err := release.Parse("f.csv", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, r := range c.Rows {
+			got += fmt.Sprintf("%s=%d ", r.Name, r.Field.ID)
+		}
+		if got += c.Unread.Error(); got != want {
+			t.Errorf("release %q:\n%s\nwant\n%s", release, got, want)
+		}
+		if n := len(c.Rows) + len(c.Skipped); n != 4 {
+			t.Errorf("%d rows", n)
+		}
+	}
+}
+
 // TestBroken compares the errors of broken files with the .err files.
-func TestBroken(t *testing.T) { golden.Mistakes(t, Parse) }
+func TestBroken(t *testing.T) { golden.Mistakes(t, Unstated.Parse) }
 
 func TestCountersFileTooLarge(t *testing.T) {
 	for name, text := range map[string]string{
@@ -56,7 +85,7 @@ func TestCountersFileTooLarge(t *testing.T) {
 		"line": "DCGM_FI_DEV_GPU_TEMP, gauge, " + strings.Repeat("x", maxLine),
 		"help": "DCGM_FI_DEV_GPU_TEMP, gauge, " + strings.Repeat("x", maxHelp+1),
 	} {
-		_, err := Parse(name, []byte(text))
+		_, err := Unstated.Parse(name, []byte(text))
 		if err == nil || name != "same" && !strings.Contains(err.Error(), "accepted") {
 			t.Errorf("%s: %v", name, err)
 		}
