@@ -80,12 +80,13 @@ func TestFieldsReload(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	writeFile(t, file, "DCGM_FI_DEV_SM_CLOCK, gauge, Clock\nDCGM_FI_DEV_SM_CLCK, gauge, Clock\n")
-	if code, body := n.post("/-/reload"); code == 200 || !strings.Contains(body, `counters.csv:2:1: field "DCGM_FI_DEV_SM_CLCK"`) {
+	writeFile(t, file, "DCGM_FI_DEV_SM_CLOCK, gauge, Clock\nDCGM_FI_DEV_MEM_CLOCK, guage, Clock\n")
+	if code, body := n.post("/-/reload"); code == 200 || !strings.Contains(body, `counters.csv:2:24: type "guage"`) {
 		t.Errorf("reload of an invalid file: %d %s", code, body)
 	}
 	n.until(`^accel_config_last_reload_successful 0$`, `^DCGM_FI_DEV_GPU_TEMP\{`, `!^DCGM_FI_DEV_SM_CLOCK\{`)
 	// A change is detected without a request.
-	writeFile(t, file, "DCGM_FI_DEV_POWER_USAGE, gauge, Power\n")
-	n.until(`^accel_config_last_reload_successful 1$`, `^DCGM_FI_DEV_POWER_USAGE\{`, `!^DCGM_FI_DEV_GPU_TEMP\{`)
+	// An unknown field costs only its row.
+	writeFile(t, file, "DCGM_FI_DEV_POWER_USAGE, gauge, Power\nDCGM_FI_DEV_SM_CLCK, gauge, Clock\n")
+	n.until(`^accel_config_last_reload_successful 1$`, `^DCGM_FI_DEV_POWER_USAGE\{`, `^accel_compat_field_skipped\{field="DCGM_FI_DEV_SM_CLCK",reason="unknown"\} 1$`, `!^DCGM_FI_DEV_GPU_TEMP\{`)
 }
