@@ -28,6 +28,7 @@ var dfl = family{
 		below("dfl_dev.*", "inf*_cal_fail", "inf*_init_done", "nios_fw_version", "bmc_version", "bmcfw_version"),
 		below("spi*.*", "bmc_version", "bmcfw_version"),
 		below("*-sec-update.*/security", "sr_root_entry_hash", "pr_root_entry_hash", "bmc_root_entry_hash", "flash_count"),
+		below("m10bmc-secure.*/ifpga_sec_mgr/ifpga_sec*/security", "sr_root_entry_hash", "pr_root_entry_hash", "bmc_root_entry_hash", "user_flash_count"),
 		below("*-sec-update.*/control", "fpga_boot_image", "power_on_image"),
 		below("*-sec-update.*/firmware/secure-update*", "error"),
 		below("dfl-fme.*/hwmon/hwmon*", append([]string{"power1_max", "power1_crit"}, hwmonFiles...)...),
@@ -115,7 +116,8 @@ type dflDriver struct {
 	sensors     []sensorFile // hwmon has those of the mainline
 }
 
-// sensorFile is a file with degrees or watts, decimal or with 0x.
+// sensorFile is a file with degrees or watts, decimal or with 0x, or with an alarm. A limit
+// of 0 is not set, and a sensor of a powered card that reads 0 has measured nothing.
 type sensorFile struct {
 	file   string
 	metric *collector.Metric
@@ -206,18 +208,30 @@ var dflModels = map[string]string{
 	"8086:09c4":      "Intel PAC with Arria 10 GX",
 	"8086:09c5":      "Intel PAC with Arria 10 GX",
 	"8086:0b30":      "Intel FPGA PAC N3000",
+	"8086:0b31":      "Intel FPGA PAC N3000", // virtual function
 	"8086:0b2b":      "Intel FPGA PAC D5005",
 	"8086:0b2c":      "Intel FPGA PAC D5005",
 	"8086:bcce:1770": "Intel OFS N6000",
 	"8086:bccf:1770": "Intel OFS N6000",
 	"8086:bcce:1771": "Intel OFS N6001",
 	"8086:bccf:1771": "Intel OFS N6001",
-	"8086:bcce:17d4": "Intel OFS C6100",
-	"8086:bccf:17d4": "Intel OFS C6100",
+	"8086:bcce:17d4": "Intel IPU Platform F2000X-PL",
+	"8086:bccf:17d4": "Intel IPU Platform F2000X-PL",
+	"8086:bcce:138d": "Intel FPGA PAC D5005",
+	"8086:bccf:138d": "Intel FPGA PAC D5005",
 	"8086:bcce":      "Intel OFS FPGA",
 	"8086:bccf":      "Intel OFS FPGA",
 	"1c2c:1000":      "Silicom N5010",
 	"1c2c:1001":      "Silicom N5011",
+	"1c2c:1002":      "Silicom N5013",
+	"1c2c:1003":      "Silicom N5014",
+	"8086:0ddb":      "Intel OFS CMC",
+	"8086:af00":      "Intel OFS FPGA",
+	"8086:af01":      "Intel OFS FPGA",
+	"8086:bcbd":      "Intel MCP with Arria 10 GX",
+	"8086:bcc0":      "Intel MCP with Arria 10 GX",
+	"8086:bcc1":      "Intel MCP with Arria 10 GX",
+	"1ded:8103":      "Alibaba F5",
 }
 
 func dflModel(p pciIdentity) string {

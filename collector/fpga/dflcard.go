@@ -1,6 +1,7 @@
 package fpga
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -176,9 +177,9 @@ func (c *dflCard) readStatic(r *reading, p *dflParts) {
 	}
 	for _, s := range c.driver.sensors {
 		switch v, ok := r.unsigned(s.metric, 0, p.fme+"/"+s.file); {
-		case ok && v == 0:
-			r.Reject(s.metric, collector.RejectSentinel) // not measured on a powered card
-		case ok:
+		case ok && v == 0 && (s.metric == collector.TemperatureCelsius || s.metric == collector.PowerWatts):
+			r.Reject(s.metric, collector.RejectSentinel)
+		case ok && (v > 0 || s.metric == collector.FPGASensorAlarm):
 			r.Set(s.metric, float64(v), s.labels...)
 		}
 	}
@@ -216,10 +217,12 @@ var (
 		{"bmc_version", identityInterval, collector.FirmwareInfo, []string{"max10"}},
 		{"bmcfw_version", identityInterval, collector.FirmwareInfo, []string{"bmc"}},
 	}
-	dflUpdates = []infoFile{
+	dflKeys = []infoFile{
 		{"security/sr_root_entry_hash", identityInterval, collector.FPGARootKeyInfo, []string{"sr"}},
 		{"security/pr_root_entry_hash", identityInterval, collector.FPGARootKeyInfo, []string{"pr"}},
 		{"security/bmc_root_entry_hash", identityInterval, collector.FPGARootKeyInfo, []string{"bmc"}},
+	}
+	dflUpdates = []infoFile{
 		{"control/fpga_boot_image", defaultSlowInterval, collector.FPGABitstreamInfo, []string{"static", "boot_image"}},
 		{"control/power_on_image", defaultSlowInterval, collector.FPGABitstreamInfo, []string{"static", "power_on_image"}},
 	}
@@ -235,8 +238,28 @@ func (r *reading) infos(dir string, table []infoFile) {
 		if text == "hash not programmed" {
 			text = "none"
 		}
+		if f.metric == collector.FirmwareInfo {
+			text = dflVersion(text)
+		}
 		r.Set(f.metric, 1, append(slices.Clone(f.labels), text)...)
 	}
+}
+
+// dflVersion returns a version of four bytes as its release notes write it, D.2.0.20 for
+// 0x44020014 and 3.2.0 for 0x30200. The first byte is the letter of a board, or absent.
+func dflVersion(text string) string {
+	v, ok := hexadecimal(text)
+	if !ok || !strings.HasPrefix(text, "0x") || v >= 1<<32 {
+		return text
+	}
+	numbers := fmt.Sprintf("%d.%d.%d", byte(v>>16), byte(v>>8), byte(v))
+	switch board := byte(v >> 24); {
+	case board == 0:
+		return numbers
+	case board >= 'A' && board <= 'Z':
+		return string(board) + "." + numbers
+	}
+	return text
 }
 
 // updateErrors are the texts of a failed firmware upload as printed by
@@ -249,9 +272,16 @@ var updateErrors = []string{"hw-error", "timeout", "user-abort", "device-busy", 
 func (c *dflCard) readController(r *reading, dir string) {
 	r.infos(dir, dflController)
 	for _, updates := range namesUnder(c.fs, dir) {
+		if strings.HasPrefix(path.Base(updates), "m10bmc-secure.") { // of Intel's driver
+			for _, s := range namesUnder(c.fs, updates+"/ifpga_sec_mgr") {
+				r.infos(s, dflKeys)
+				r.number(collector.FPGAFlashWrites, rareInterval, s+"/security/user_flash_count", 1)
+			}
+		}
 		if !strings.Contains(path.Base(updates), "-sec-update.") {
 			continue
 		}
+		r.infos(updates, dflKeys)
 		r.infos(updates, dflUpdates)
 		// Each read scans the flash.
 		r.number(collector.FPGAFlashWrites, rareInterval, updates+"/security/flash_count", 1)

@@ -17,7 +17,9 @@ var intelFPGA = family{
 	name: "intel-fpga",
 	allow: slices.Concat(
 		pciFiles, managerFiles,
-		below("intel-fpga-fme.*", "bitstream_id", "bitstream_metadata", "pr/interface_id", "thermal_mgmt/temperature", "power_mgmt/consumed"),
+		below("intel-fpga-fme.*", "bitstream_id", "bitstream_metadata", "pr/interface_id"),
+		below("intel-fpga-fme.*/thermal_mgmt", "temperature", "threshold1", "threshold2", "threshold_trip", "threshold1_reached", "threshold2_reached"),
+		below("intel-fpga-fme.*/power_mgmt", "consumed", "threshold1", "threshold2"),
 		below("intel-fpga-fme.*/errors", "fme-errors/errors", "pcie0_errors", "pcie1_errors", "nonfatal_errors", "catfatal_errors", "inject_error", "revision"),
 		below("intel-fpga-port.*", "id", "afu_id", "power_state"),
 		below("intel-fpga-port.*/errors", "errors", "revision"),
@@ -38,7 +40,14 @@ var dflIntel = dflDriver{
 	},
 	sensors: []sensorFile{
 		{"thermal_mgmt/temperature", collector.TemperatureCelsius, []string{"FPGA"}},
+		{"thermal_mgmt/threshold1", collector.TemperatureLimit, []string{"FPGA", "warning"}},
+		{"thermal_mgmt/threshold2", collector.TemperatureLimit, []string{"FPGA", "critical"}},
+		{"thermal_mgmt/threshold_trip", collector.TemperatureLimit, []string{"FPGA", "shutdown"}},
+		{"thermal_mgmt/threshold1_reached", collector.FPGASensorAlarm, []string{"FPGA", "warning"}},
+		{"thermal_mgmt/threshold2_reached", collector.FPGASensorAlarm, []string{"FPGA", "critical"}},
 		{"power_mgmt/consumed", collector.PowerWatts, nil},
+		{"power_mgmt/threshold1", collector.FPGAPowerThreshold, []string{"warning"}},
+		{"power_mgmt/threshold2", collector.FPGAPowerThreshold, []string{"critical"}},
 	},
 }
 
