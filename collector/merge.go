@@ -128,8 +128,11 @@ func (m *merger) addWitness(o *observation) {
 	d.seen = append(slices.Clone(d.seen), o.seen...)
 	// A device that has not answered yet has neither.
 	d.Driver, d.Vendor = cmp.Or(d.Driver, o.Driver), cmp.Or(d.Vendor, o.Vendor)
-	if d.Sampled.IsZero() {
+	switch {
+	case d.Sampled.IsZero():
 		d.identify(&o.Device)
+	case d.Reserved(): // the device plugin names it by its IOMMU group from now on
+		d.adopt(o.KubeIDs)
 	}
 	for _, r := range o.Readings {
 		if r.Metric != DeviceInfo {
@@ -157,12 +160,7 @@ func (d *Device) identify(o *Device) {
 		d.ID, d.Passing = o.ID, false
 	}
 	d.Model, d.PCI = cmp.Or(d.Model, o.Model), cmp.Or(d.PCI, o.PCI)
-	d.KubeIDs = slices.Clip(d.KubeIDs)
-	for _, id := range o.KubeIDs {
-		if !slices.Contains(d.KubeIDs, id) {
-			d.KubeIDs = append(d.KubeIDs, id)
-		}
-	}
+	d.adopt(o.KubeIDs)
 	info, known := d.info(), o.info()
 	switch {
 	case known == nil:
@@ -172,6 +170,16 @@ func (d *Device) identify(o *Device) {
 		info.Labels = slices.Clone(info.Labels)
 		for i := range info.Labels {
 			info.Labels[i] = cmp.Or(info.Labels[i], known.Labels[i])
+		}
+	}
+}
+
+// adopt adds further ids by which the kubelet may know d.
+func (d *Device) adopt(ids []string) {
+	d.KubeIDs = slices.Clip(d.KubeIDs)
+	for _, id := range ids {
+		if !slices.Contains(d.KubeIDs, id) {
+			d.KubeIDs = append(d.KubeIDs, id)
 		}
 	}
 }

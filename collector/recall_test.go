@@ -72,3 +72,28 @@ func TestRecall(t *testing.T) {
 		}
 	}
 }
+
+// TestReservedName: a device that is passed through has the name by which the device
+// plugin then knows it, beside its names of before.
+func TestReservedName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const a = "0000:1b:00.0"
+		gpu := nvGPU("GPU-a", a)
+		gpu.KubeIDs = []string{"GPU-a", "nvidia1"}
+		passed := onBus(a, "vfio-pci")
+		passed.KubeIDs = []string{"/dev/vfio/65"}
+		nvml, bus := newFake("nvidia", gpu), newFake("pcie", onBus(a, "nvidia"))
+		s := NewSampler(DefaultSettings())
+		s.Add(nvml, Cover{Class: GPU, Vendor: "nvidia"})
+		s.Add(bus, Cover{Class: GPU, Bus: true})
+		run(t, s)
+		tick()
+		nvml.answer(Round{}, nil)
+		bus.answer(Round{Devices: []Device{passed}}, nil)
+		tick()
+		devices := s.Latest().Devices
+		if want := []string{"GPU-a", "nvidia1", "/dev/vfio/65"}; len(devices) != 1 || !slices.Equal(devices[0].KubeIDs, want) {
+			t.Errorf("%+v, want the names %q", devices, want)
+		}
+	})
+}

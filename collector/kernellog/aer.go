@@ -29,12 +29,18 @@ const (
 	// recoverMark is printed for each device below the port of an uncorrectable error
 	// whose driver cannot recover it.
 	recoverMark = "can't recover ("
+	// receivedMark and containedMark are of a port with an error below it.
+	receivedMark  = "atal) error "
+	containedMark = "DPC: containment event"
 )
 
 var (
 	// Some kernels print the tag "AER:" before the message.
-	deviceLine   = regexp.MustCompile(`^(\S+) ` + pciAddress + `: *(?:AER: *)?(.*)$`)
-	busError     = regexp.MustCompile(`^` + busErrorMark + `([^,]*)(?:, type=(\w+))?`)
+	deviceLine = regexp.MustCompile(`^(\S+) ` + pciAddress + `: *(?:AER: *)?(.*)$`)
+	busError   = regexp.MustCompile(`^` + busErrorMark + `([^,]*)(?:, type=(\w+))?`)
+	// Uncorrectable (Fatal) error message received from 0000:18:00.0, and a port that
+	// has cut the link (Downstream Port Containment).
+	received     = regexp.MustCompile(`^(?:Multiple )?Uncorrect\w+ \((Fatal|Non-Fatal)\) error (?:message )?received|^` + containedMark)
 	statusMask   = regexp.MustCompile(`\] error status/mask=([[:xdigit:]]{1,8})/([[:xdigit:]]{1,8})`)
 	firmwareLine = regexp.MustCompile(`^` + firmwareMark + `([[:xdigit:]]{1,8}), aer_mask: 0x([[:xdigit:]]{1,8})`)
 	bitLine      = regexp.MustCompile(`^\[ *([0-9]{1,2})\] *(\S+)`)
@@ -87,6 +93,10 @@ func (p *Parser) aer(text string) (collector.Event, Outcome) {
 		return collector.Event{}, Unrelated
 	}
 	driver, at, body := m[1], address(m[2:]), m[6]
+	if r := received.FindStringSubmatch(body); r != nil {
+		p.fatal = r[1] != "Non-Fatal"
+		return collector.Event{}, Unrelated
+	}
 	if strings.HasPrefix(body, recoverMark) && p.fatal && p.reports(driver, at) {
 		// The kernel has reset the link to the device.
 		return collector.Event{Kind: collector.EventPCIeRecoveryFailed, PCI: at, Detail: detail(text)}, Reported

@@ -79,7 +79,7 @@ func (p *Parser) Parse(line []byte) (collector.Event, Outcome) {
 
 // marks are what a line of an event contains, except later lines of PCIe errors.
 var marks = [][]byte{
-	[]byte("NVRM: "), []byte("nvidia-nvswitch"), []byte("amdgpu"), []byte("[drm"), []byte(busErrorMark), []byte(firmwareMark), []byte(probeMark), []byte(recoverMark), []byte(fenceMark),
+	[]byte("NVRM: "), []byte("nvidia-nvswitch"), []byte("amdgpu"), []byte("[drm"), []byte(busErrorMark), []byte(firmwareMark), []byte(probeMark), []byte(recoverMark), []byte(receivedMark), []byte(containedMark), []byte(fenceMark),
 	[]byte("xclmgmt "), []byte("xocl "), []byte("ami: "), []byte("fpga_manager "), []byte("dfl-port "), []byte(inaccessibleMark),
 }
 
