@@ -302,6 +302,16 @@ var (
 		Range: boolean,
 		From:  []string{"XRT xmc.m.*/xmc_heartbeat_stall"},
 	})
+	FPGAControllerReady = define(Metric{
+		Name:   "accel_fpga_controller_ready",
+		Help:   "1 if a controller of a Versal card is ready. Absent for a controller that has not been ready since the exporter started: not every card has each of them.",
+		Kind:   Gauge,
+		Labels: []string{"controller"},
+		Range:  boolean,
+		Values: []string{"controller: sc (satellite controller, which measures the board), ps (processors), pl (programmable logic)"},
+		From:   []string{"XRT xgq_vmr.m.*/vmr_status, SC_IS_READY, PS_IS_READY, PL_IS_READY"},
+		Level:  onAttention,
+	})
 	FanSpeed = define(Metric{
 		Name:   "accel_fan_speed_rpm",
 		Help:   "Fan speed in revolutions per minute; of a GPU the speed that the driver has set for its first fan.",

@@ -109,20 +109,23 @@ func TestCases(t *testing.T) {
 	})
 }
 
-// TestLimitsHaveReadings: a temperature limit has the sensor of a temperature, so that
-// they can be compared.
+// TestLimitsHaveReadings: a limit has the sensor of a reading, so that they can be compared.
 func TestLimitsHaveReadings(t *testing.T) {
+	limits := map[*collector.Metric]*collector.Metric{
+		collector.TemperatureLimit: collector.TemperatureCelsius, collector.FPGAVoltageLimit: collector.FPGAVoltage, collector.FPGACurrentLimit: collector.FPGACurrent,
+	}
 	for _, name := range trees {
 		if name == "v80-ami" {
 			continue // its sensors are not read
 		}
 		d := one(t, sample(t, open(t, written(t, load(t, name)), quiet)))
 		for _, r := range d.Readings {
-			if r.Metric != collector.TemperatureLimit || r.Labels[0] == "Columbiaville Die Temperature" { // -256 in the tree
+			m := limits[r.Metric]
+			if m == nil || r.Labels[0] == "Columbiaville Die Temperature" { // -256 in the tree
 				continue
 			}
-			if _, known := value(d, collector.TemperatureCelsius, r.Labels[0]); !known {
-				t.Errorf("%s: no temperature of %s", name, r.Labels[0])
+			if _, known := value(d, m, r.Labels[0]); !known {
+				t.Errorf("%s: no %s of %s", name, m.Name, r.Labels[0])
 			}
 		}
 	}

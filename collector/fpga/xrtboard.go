@@ -276,8 +276,15 @@ func (a *alveo) vmrFirmware(r *reading, sensor string) {
 	if dir == "" {
 		return
 	}
-	if text, ok := r.textEvery(identityInterval, dir+"/vmr_status"); ok {
+	if text, ok := r.textEvery(a.options.SlowInterval, dir+"/vmr_status"); ok {
 		status := parseNumbers(text)
+		for _, controller := range []string{"sc", "ps", "pl"} {
+			ready, ok := status[strings.ToUpper(controller)+"_IS_READY"]
+			a.known[controller] = a.known[controller] || ready == 1
+			if ok && a.known[controller] {
+				r.SetBool(collector.FPGAControllerReady, ready == 1, controller)
+			}
+		}
 		for _, boot := range []string{"DEFAULT", "BACKUP", "RECOVERY"} {
 			if status["BOOT_ON_"+boot] == 1 {
 				r.Set(collector.FPGABitstreamInfo, 1, "static", "boot_image", strings.ToLower(boot))

@@ -221,3 +221,20 @@ func TestBuiltin(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitsAreJudged: a limit that the exporter reads is compared with its reading.
+func TestLimitsAreJudged(t *testing.T) {
+	judged := map[string]bool{
+		"accel_power_limit_watts":          true, // the driver keeps the device below it
+		"accel_fpga_power_threshold_watts": true, // its alarm is read: fpga_sensor_critical
+	}
+	for _, c := range health.Builtin().Conditions() {
+		judged[c.Than] = true
+	}
+	for _, m := range collector.Table() {
+		name := strings.TrimSuffix(m.Name, "_total")
+		if m.Scope == collector.PerDevice && (strings.Contains(name, "_limit_") || strings.Contains(name, "_threshold_")) && !strings.HasSuffix(name, "_exceeded") && !judged[m.Name] {
+			t.Errorf("%s stands in no condition", m.Name)
+		}
+	}
+}
