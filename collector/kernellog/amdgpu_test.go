@@ -99,6 +99,22 @@ func TestNamedDevice(t *testing.T) {
 	}
 }
 
+// The watchdog of NVIDIA's driver names no GPU.
+func TestWatchdogLine(t *testing.T) {
+	sys, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
+	if err := os.MkdirAll(filepath.Join(sys, "bus/pci/drivers/nvidia/0000:1b:00.0"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, log, "", 0)
+	h := newHeard()
+	start(t, kernellog.Options{Path: log, Sysfs: sys, Emit: h.emit})
+	write(t, log, "[1.5] NVRM: GPU0 krcWatchdog_IMPL: RC watchdog: GPU is probably locked!  Notify Timeout Seconds: 7\n", os.O_APPEND)
+	h.await(t, 1)
+	if e := h.all()[0]; e.Kind != collector.EventHang || e.PCI != "0000:1b:00.0" {
+		t.Errorf("%+v", e)
+	}
+}
+
 // A program that faults without end is as many events, each of them short.
 func TestPageFaultFlood(t *testing.T) {
 	log := kernellog.NewFed(false)
