@@ -25,16 +25,22 @@ func Serve(in io.Reader, out io.Writer, src Source, events <-chan Event) error {
 
 	requests := make(chan request, 1)
 	ended := make(chan error, 3)
+	last, forwarded := make(chan struct{}), make(chan struct{})
 	go func() {
 		ended <- readRequests(in, requests)
 		close(requests)
 	}()
 	go func() {
-		if err := forward(events, w); err != nil {
+		defer close(forwarded)
+		if err := forward(events, last, w); err != nil {
 			ended <- err
 		}
 	}()
-	go func() { ended <- answer(requests, src, w) }()
+	flush := func() {
+		close(last)
+		<-forwarded
+	}
+	go func() { ended <- answer(requests, src, w, flush) }()
 	return <-ended
 }
 
@@ -52,21 +58,41 @@ func readRequests(in io.Reader, requests chan<- request) error {
 	}
 }
 
-func forward(events <-chan Event, w *frameWriter) error {
-	for e := range events {
+// forward writes events until there are no more. After last is closed, it writes
+// those that are queued.
+func forward(events <-chan Event, last <-chan struct{}, w *frameWriter) error {
+	for {
+		var e Event
+		more := true
+		select {
+		case e, more = <-events:
+		case <-last:
+			select {
+			case e, more = <-events:
+			default:
+				return nil
+			}
+		}
+		if !more {
+			return nil
+		}
 		if err := w.write(&message{Event: &e}); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
-func answer(requests <-chan request, src Source, w *frameWriter) error {
+// answer samples for each request. Before the last round, which ends the process, it
+// calls flush: the events say why the driver has gone.
+func answer(requests <-chan request, src Source, w *frameWriter, flush func()) error {
 	var enc roundEncoder
 	for r := range requests {
 		ctx, cancel := context.WithTimeout(context.Background(), r.Timeout)
 		round, why := src.Sample(ctx)
 		cancel()
+		if final(why) {
+			flush()
+		}
 		if err := w.write(&message{Round: enc.encode(r.Seq, &round, why)}); err != nil {
 			return err
 		}

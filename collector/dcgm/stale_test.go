@@ -53,6 +53,28 @@ func TestFrozenValues(t *testing.T) {
 	}
 }
 
+// TestPowerRefused: for a driver without the power of the moment DCGM has 0 W and no
+// error; the mean is the power then.
+func TestPowerRefused(t *testing.T) {
+	for instant, want := range map[float64]float64{0: 112, 95: 95} {
+		e, d := oneGPU()
+		now := time.Now()
+		d.begin()
+		for _, field := range []uint16{fieldPower, fieldPowerAverage} { // as in the rows
+			r := double(map[uint16]float64{fieldPower: instant, fieldPowerAverage: 112}[field])
+			r.group, r.field, r.ts = uint32(gpus), field, now.UnixMicro()
+			e.take(r, now)
+		}
+		got := map[*collector.Metric]float64{}
+		for _, x := range e.round(now).Devices[0].Readings {
+			got[x.Metric] = x.Value
+		}
+		if _, mean := got[collector.PowerAverage]; got[collector.PowerWatts] != want || mean != (instant != 0) {
+			t.Errorf("with %v W: %v, want %v W", instant, got[collector.PowerWatts], want)
+		}
+	}
+}
+
 // TestAbsenceCountsOnce: a value that the host engine does not have is counted when
 // it disappears, not in every round.
 func TestAbsenceCountsOnce(t *testing.T) {

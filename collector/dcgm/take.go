@@ -62,6 +62,9 @@ func (e *engine) takeRow(d *device, r *record, now time.Time) {
 		return
 	}
 	v, why := r.number()
+	if r.field == fieldPower && why == isValue && v == 0 {
+		why = lacks // what DCGM has for a driver that refuses this reading
+	}
 	if why != isValue {
 		e.miss(d, r, row.metric, why)
 		return
