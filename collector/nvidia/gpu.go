@@ -64,6 +64,7 @@ type gpu struct {
 	// claimed the handle.
 	claims *claims
 	taken  bool
+	sleep  sleep
 	// left is set when the index is not read any more.
 	left atomic.Bool
 }
@@ -91,6 +92,9 @@ func (g *gpu) read(now time.Time) (a gpuAnswer) {
 			g.dropMIG()
 		}
 	}()
+	if rests, asleep := g.asleep(now); asleep {
+		return rests
+	}
 	g.taken, g.now = false, now
 	switch {
 	case g.open(now):
@@ -121,6 +125,7 @@ func (g *gpu) read(now time.Time) (a gpuAnswer) {
 	if g.taken {
 		a.err = errNotReturned
 	}
+	g.answered(a, now)
 	return a
 }
 

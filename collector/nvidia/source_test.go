@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,6 +69,52 @@ func TestNotSupportedIsRemembered(t *testing.T) {
 				s.Errorf("asked again: %v", r.Calls)
 			}
 		}
+	})
+}
+
+// TestSleep: a suspended GPU gets no call, and an idle GPU that may be suspended is left
+// alone for longer than the delay of its suspend. Both are up, the former without
+// values.
+func TestSleep(t *testing.T) {
+	inChild(t, "t4", nil, func(s *sampling) {
+		s.open(Options{})
+		d := gpus(s.Round())[0]
+		dir := filepath.Join(s.source.options.Sysfs, "bus/pci/devices", d.PCI, "power")
+		set := func(name, text string) {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o644); err != nil {
+				s.Fatal(err)
+			}
+		}
+		temperature := func(r collector.Round) float64 {
+			v, _ := value(gpus(r)[0], collector.TemperatureCelsius, "gpu")
+			return v
+		}
+		s.Inject("set", "temperature.gpu", "71", "0")
+		s.Until("the first value", func(r collector.Round, _ error) bool { return temperature(r) == 71 })
+
+		set("runtime_status", "suspended")
+		asleep := gpus(s.Round())[0]
+		if asleep.Down != "" || asleep.ID != d.ID || !asleep.Sampled.After(d.Sampled) {
+			s.Errorf("a suspended GPU is down %q, sampled %v", asleep.Down, asleep.Sampled)
+		}
+		identityOnly(s, asleep)
+		if _, err := value(gpus(s.Round())[1], collector.TemperatureCelsius, "gpu"); err != nil {
+			s.Error("the other GPU has no temperature")
+		}
+
+		s.Inject("set", "utilization.gpu", "0", "0")
+		set("runtime_status", "active")
+		set("control", "auto")
+		set("autosuspend_delay_ms", "3600000")
+		s.Until("the GPU is awake", func(r collector.Round, _ error) bool { return temperature(r) == 71 })
+		s.Inject("set", "temperature.gpu", "72", "0")
+		for range 3 {
+			if v := temperature(s.Round()); v != 71 {
+				s.Errorf("an idle GPU was read: %v degrees", v)
+			}
+		}
+		set("autosuspend_delay_ms", "1")
+		s.Until("a read after the delay", func(r collector.Round, _ error) bool { return temperature(r) == 72 })
 	})
 }
 
