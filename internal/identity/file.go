@@ -123,7 +123,7 @@ const (
 
 // valid reports whether the texts can be labels, and the device can be identified.
 func (r *record) valid() bool {
-	if r.ID == "" || r.Vendor == "" || r.Class == "" || (r.Parent == "") == (r.PCI == "") || r.Answered.IsZero() || len(r.KubeIDs) > maxKubeIDs {
+	if r.ID == "" || r.Vendor == "" || r.Class == "" || r.Parent == "" && r.PCI == "" || r.Answered.IsZero() || len(r.KubeIDs) > maxKubeIDs {
 		return false
 	}
 	texts := append([]string{r.ID, r.Parent, r.Class, r.Vendor, r.Model, r.PCI, r.PCIID}, r.KubeIDs...)
