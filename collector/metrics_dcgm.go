@@ -54,7 +54,7 @@ var (
 	})
 	DCGMHealth = define(Metric{
 		Name:   "accel_dcgm_health",
-		Help:   "Result of DCGM's passive health check: 1 for the current state of the watch, 0 for the others.",
+		Help:   "Result of DCGM's passive health check: 1 for the state of the watch, 0 for the others. A state gets better after ten checks. Incidents of IMEX are left out: DCGM reports them on nodes without an IMEX domain too.",
 		Kind:   Gauge,
 		Labels: []string{"watch", "state"},
 		Range:  boolean,

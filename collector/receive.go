@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -161,7 +162,23 @@ func (st *sourceState) returned(now time.Time, o outcome, set *Settings) {
 	if o.round.Distributions != nil {
 		st.dists = o.round.Distributions
 	}
-	st.accept(now, o.round.Devices, set)
+	st.accept(now, st.bounded(o.round.Devices), set)
+}
+
+// bounded leaves out the new devices that are too many for the state.
+func (st *sourceState) bounded(devices []Device) []Device {
+	left := maxDevices - len(st.devices)
+	kept := slices.DeleteFunc(slices.Clone(devices), func(d Device) bool {
+		if st.devices[d.ID] != nil {
+			return false
+		}
+		left--
+		return left < 0
+	})
+	if n := len(devices) - len(kept); n > 0 {
+		st.status.Err = clipText(strings.TrimSpace(fmt.Sprintf("%d devices are left out: a source has up to %d. %s", n, maxDevices, st.status.Err)))
+	}
+	return kept
 }
 
 // asked reports whether a round that ended in err has accessed hardware.

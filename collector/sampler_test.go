@@ -609,6 +609,28 @@ func TestSamplerBounds(t *testing.T) {
 	})
 }
 
+// TestSamplerDevices: a source that names other devices in each round fills no memory.
+func TestSamplerDevices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake("s", gpu("a"))
+		s := start(t, DefaultSettings(), f)
+		synctest.Wait()
+		devices := []Device{gpu("a")}
+		for i := range maxDevices + 7 {
+			devices = append(devices, gpu(fmt.Sprint("d", i)))
+		}
+		f.answer(Round{Devices: devices}, nil)
+		tick()
+		snap := s.Latest()
+		if n := len(snap.Devices); n != maxDevices || snap.Devices[0].ID != "a" {
+			t.Errorf("%d devices of at most %d", n, maxDevices)
+		}
+		if err := snap.Sources[0].Err; !strings.HasPrefix(err, "8 devices are left out") {
+			t.Errorf("the status says %q", err)
+		}
+	})
+}
+
 // TestSnapshotImmutable: a published Snapshot does not change. The race detector
 // also checks that the Sampler does not write to it.
 func TestSnapshotImmutable(t *testing.T) {

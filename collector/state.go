@@ -7,8 +7,9 @@ import (
 
 // Bounds on the memory that a source can cause.
 const (
-	maxUnknown = 64  // devices known by an event only
-	maxXids    = 256 // Xid numbers per device
+	maxDevices = 4096 // devices of a source, with the missing ones
+	maxUnknown = 64   // devices known by an event only
+	maxXids    = 256  // Xid numbers per device
 	maxErrText = 2000
 )
 

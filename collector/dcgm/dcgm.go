@@ -58,6 +58,9 @@ const (
 	// of a field of an entity.
 	keepSamples = 2
 	minKeepAge  = 10 * time.Second
+	// minStale bounds the age from which a value is not shown: a busy host engine
+	// is late by a few seconds.
+	minStale = 5 * time.Second
 )
 
 // defaults sets the options that are zero.
@@ -78,7 +81,7 @@ func (o *Options) keepAge() time.Duration { return max(minKeepAge, 3*o.WatchInte
 
 // stale is the age from which a value is not shown. The host engine keeps the last
 // values of a device whose driver hangs.
-func (o *Options) stale() time.Duration { return o.keepAge() + o.WatchInterval }
+func (o *Options) stale() time.Duration { return max(minStale, 3*o.WatchInterval) + o.WatchInterval }
 
 // check rejects contradictory options.
 func (o *Options) check() error {

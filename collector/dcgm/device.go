@@ -34,7 +34,10 @@ type device struct {
 	// xid is when the last Xid happened by the host engine's clock, 0 for none,
 	// -1 before the first read.
 	xid int64
-	now collector.Device // of this round
+	// fell is when the GPU fell off the bus (Xid 79), newest when the host engine read
+	// the latest value of a row, both by its clock; 0 for never.
+	fell, newest int64
+	now          collector.Device // of this round
 }
 
 // place is one field of one entity.

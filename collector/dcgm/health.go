@@ -51,7 +51,24 @@ type health struct {
 	// found is the worst state by entity and watch; nil before the first
 	// result.
 	found map[entity]map[string]dcgm.HealthResult
+	// held are the states that are better in the latest check, and for how many more
+	// checks they are shown.
+	held map[watchOf]hold
 }
+
+type watchOf struct {
+	entity entity
+	watch  string
+}
+
+type hold struct {
+	result dcgm.HealthResult
+	checks int
+}
+
+// holdChecks is the number of checks for which a state is shown. A check has what
+// happened since the last one: without this an Xid would fail for one check.
+const holdChecks = 10
 
 type healthGroup struct {
 	group    dcgm.GroupHandle
@@ -148,6 +165,9 @@ func (h *health) check(e *engine) code {
 			found[x] = map[string]dcgm.HealthResult{}
 		}
 		for _, i := range answer.Incidents {
+			if i.Error.Code == dcgm.DCGM_FR_IMEX_UNHEALTHY {
+				continue // about the node, and reported on healthy nodes without an IMEX domain
+			}
 			x := entity{group(i.EntityInfo.EntityGroupId), uint32(i.EntityInfo.EntityId)}
 			watches := found[x]
 			if watches == nil {
@@ -162,10 +182,30 @@ func (h *health) check(e *engine) code {
 		}
 	}
 	if h.primed {
+		h.hold(found)
 		h.found = found
 	}
 	h.primed = true
 	return ok
+}
+
+// hold replaces the results of a check by worse ones of the checks before.
+func (h *health) hold(found map[entity]map[string]dcgm.HealthResult) {
+	next := map[watchOf]hold{}
+	for x, watches := range found {
+		for w, result := range watches {
+			next[watchOf{x, w}] = hold{result, holdChecks}
+		}
+	}
+	for at, was := range h.held {
+		watches := found[at.entity]
+		if was.checks--; watches == nil || was.checks == 0 || was.result <= watches[at.watch] {
+			continue
+		}
+		watches[at.watch] = was.result
+		next[at] = was
+	}
+	h.held = next
 }
 
 // worst maps a result without a name to the worst named one below it.

@@ -126,6 +126,9 @@ const (
 	fieldSXidNonFatal = 857
 )
 
+// xidOffBus is the Xid of a GPU that has fallen off the bus.
+const xidOffBus = 79
+
 // fieldLinkStatus is -1 unknown, 0 off, 1 safe, 2 active, 3 error.
 const (
 	fieldLinkStatus = 870

@@ -120,11 +120,15 @@ func (e *engine) clock(now time.Time) {
 }
 
 // round collects what was read. A device without an identity is left out. A device
-// without a recent value does not answer, whatever its status is.
+// without a recent value does not answer, whatever its status is: the host engine has
+// none for a GPU that is lost, which only the Xid of the loss reveals.
 func (e *engine) round(now time.Time) collector.Round {
 	round := collector.Round{Node: []collector.Reading{e.info()}}
 	for _, x := range slices.SortedFunc(maps.Keys(e.devices), compareEntities) {
 		if d := e.devices[x]; d.identity.ID != "" {
+			if d.fell > d.newest && d.now.Down == "" {
+				d.now.Down = collector.ReasonLost
+			}
 			if !d.latest.IsZero() {
 				d.now.Sampled = d.latest
 				if now.Sub(d.latest) > e.options.stale() && d.now.Down == "" {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/NVIDIA/go-dcgm/pkg/dcgm"
+
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 )
@@ -38,7 +40,7 @@ func TestFrozenValues(t *testing.T) {
 	}{
 		{0, 0, "", 1},
 		{5 * time.Second, 0, "", 1},
-		{20 * time.Second, 0, collector.ReasonStuck, 0},
+		{8 * time.Second, 0, collector.ReasonStuck, 0},
 		{21 * time.Second, 21 * time.Second, "", 1},
 	} {
 		now := start.Add(c.after)
@@ -49,6 +51,37 @@ func TestFrozenValues(t *testing.T) {
 		got := e.round(now).Devices[0]
 		if got.Down != c.down || len(got.Readings) != c.readings || !got.Sampled.Equal(start.Add(c.read)) {
 			t.Errorf("after %v: down %q, %d readings, sampled %v", c.after, got.Down, len(got.Readings), got.Sampled.Sub(start))
+		}
+	}
+}
+
+// TestFellOffTheBus: after Xid 79 the host engine keeps the last values and a status of
+// OK. The GPU is lost at once, until a value is read again.
+func TestFellOffTheBus(t *testing.T) {
+	e, d := oneGPU()
+	e.emit = func(collector.Event) {}
+	start := time.Now().Truncate(time.Microsecond)
+	xid := integer(xidOffBus)
+	xid.group, xid.field, xid.ts = uint32(gpus), fieldXid, start.Add(time.Second).UnixMicro()
+	for _, c := range []struct {
+		after, read time.Duration
+		down        string
+	}{
+		{0, 0, ""},
+		{time.Second, 0, collector.ReasonLost},
+		{20 * time.Second, 0, collector.ReasonLost},
+		{21 * time.Second, 21 * time.Second, ""},
+		{22 * time.Second, 22 * time.Second, ""},
+	} {
+		now := start.Add(c.after)
+		clear(e.taken)
+		d.begin()
+		e.take(gpuRecord(start.Add(c.read), 60), now)
+		if c.after > 0 {
+			e.take(xid, now) // stays
+		}
+		if got := e.round(now).Devices[0].Down; got != c.down {
+			t.Errorf("after %v: down %q, want %q", c.after, got, c.down)
 		}
 	}
 }
@@ -71,6 +104,22 @@ func TestPowerRefused(t *testing.T) {
 		}
 		if _, mean := got[collector.PowerAverage]; got[collector.PowerWatts] != want || mean != (instant != 0) {
 			t.Errorf("with %v W: %v, want %v W", instant, got[collector.PowerWatts], want)
+		}
+	}
+}
+
+// TestHealthHold: a state gets worse at once, and better after ten checks.
+func TestHealthHold(t *testing.T) {
+	var h health
+	x := entity{gpus, 0}
+	for i := range 12 {
+		found := map[entity]map[string]dcgm.HealthResult{x: {}}
+		if i == 0 {
+			found[x][allWatches] = 20
+		}
+		h.hold(found)
+		if got := found[x][allWatches]; (got == 20) != (i < holdChecks) {
+			t.Errorf("check %d: %d", i, got)
 		}
 	}
 }

@@ -70,6 +70,7 @@ func (e *engine) takeRow(d *device, r *record, now time.Time) {
 		return
 	}
 	p := place{x, r.field}
+	d.newest = max(d.newest, r.ts)
 	if now.Sub(d.seen(p, r.ts, now, e.set)) > e.options.stale() {
 		return // the driver hangs under the host engine
 	}
@@ -157,6 +158,9 @@ func (e *engine) takeXid(d *device, r *record) {
 	}
 	if at != 0 || d.xid < 0 {
 		d.xid = at
+	}
+	if code == xidOffBus {
+		d.fell = at
 	}
 }
 
