@@ -20,7 +20,6 @@ type fakeSource struct {
 
 	mu     sync.Mutex
 	sample func(context.Context) (Round, error)
-	calls  int
 	inside int // calls that have not returned
 	most   int // maximum of inside
 	closed bool
@@ -31,7 +30,6 @@ func (f *fakeSource) Name() string { return f.name }
 func (f *fakeSource) Sample(ctx context.Context) (Round, error) {
 	f.mu.Lock()
 	sample := f.sample
-	f.calls++
 	f.inside++
 	f.most = max(f.most, f.inside)
 	f.mu.Unlock()
@@ -58,15 +56,6 @@ func (f *fakeSource) do(sample func(context.Context) (Round, error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sample = sample
-}
-
-// count returns the number of Samples since the last count.
-func (f *fakeSource) count() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n := f.calls
-	f.calls = 0
-	return n
 }
 
 // clone copies r, because the Sampler owns a Round that it receives.

@@ -8,10 +8,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// maxCode is the largest plausible Xid or SXid. NVIDIA's tables end at 176, and
-// at five digits.
-const maxCode = 99_999
-
 // Lines of NVIDIA's drivers. Source: kernel_rc.c and error_nvswitch.c of NVIDIA's
 // open kernel modules; drivers before 302 omit "PCI:".
 var (

@@ -64,22 +64,6 @@ func sampleFor(s *pcie.Source, limit time.Duration) (collector.Round, error) {
 	return s.Sample(ctx)
 }
 
-// fresh is a round with current values: every device that answers was read
-// after the call. A round does not wait long for a device with a previous
-// result.
-func fresh(tb testing.TB, s *pcie.Source) collector.Round {
-	tb.Helper()
-	begin := time.Now()
-	for time.Since(begin) < 2*time.Minute {
-		round := sample(tb, s)
-		if !slices.ContainsFunc(round.Devices, func(d collector.Device) bool { return answers(&d) && d.Sampled.Before(begin) }) {
-			return round
-		}
-	}
-	tb.Fatal("no fresh round")
-	return collector.Round{}
-}
-
 // answers reports whether the first function of a card does.
 func answers(d *collector.Device) bool {
 	v, answered := value(d, collector.PCIeResponding, d.ID)

@@ -28,14 +28,6 @@ const (
 // at is the path of a file of a function.
 func at(address, file string) string { return path.Join("/sys/bus/pci/devices", address, file) }
 
-func ids(round collector.Round) []string {
-	var out []string
-	for _, d := range round.Devices {
-		out = append(out, d.ID)
-	}
-	return out
-}
-
 func TestAbsent(t *testing.T) {
 	empty := faketree.New()
 	empty.Mkdir("/sys/bus/pci/devices")
@@ -169,8 +161,6 @@ func TestReads(t *testing.T) {
 		}
 	}
 }
-
-const ownLink = "0"
 
 // TestHangs: a function whose read does not return does not respond and is not
 // read again; all others are.

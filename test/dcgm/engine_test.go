@@ -1,7 +1,6 @@
 package dcgm
 
 import (
-
 	"github.com/NVIDIA/go-dcgm/pkg/dcgm"
 )
 

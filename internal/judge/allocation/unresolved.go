@@ -81,8 +81,11 @@ var kinds = []struct {
 	class collector.Class
 }{
 	{"npu", "npu"}, // not covered
-	{"fpga", collector.FPGA}, {"xilinx", collector.FPGA},
-	{"gpu", collector.GPU}, {"/mig-", collector.GPU}, {"_nps", collector.GPU}, // amd.com/cpx_nps4
+	{"fpga", collector.FPGA},
+	{"xilinx", collector.FPGA},
+	{"gpu", collector.GPU},
+	{"/mig-", collector.GPU},
+	{"_nps", collector.GPU}, // amd.com/cpx_nps4
 	{"accel", ""},
 }
 
