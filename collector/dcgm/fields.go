@@ -2,6 +2,7 @@ package dcgm
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
@@ -37,6 +38,14 @@ func ask(ids []uint16, calls *tally) map[uint16]*asked {
 		}
 	}
 	return fields
+}
+
+// callOf is the value of the label call of a field.
+func callOf(field uint16) string {
+	if f, known := dcgmfield.ByID(field); known {
+		return f.Name
+	}
+	return "DCGM_FI_" + strconv.Itoa(int(field))
 }
 
 // groupsOf returns the kinds of entities that a field is read of. A field of a

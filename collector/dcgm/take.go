@@ -3,11 +3,9 @@
 package dcgm
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 )
 
 // deviceOf returns the device that an entity belongs to, nil for an unknown
@@ -180,12 +178,4 @@ func (e *engine) miss(d *device, r *record, m *collector.Metric, why verdict) {
 		e.calls.count(callOf(r.field), why.code)
 	}
 	d.missing[p] = why
-}
-
-// callOf is the value of the label call of a field.
-func callOf(field uint16) string {
-	if f, known := dcgmfield.ByID(field); known {
-		return f.Name
-	}
-	return "DCGM_FI_" + strconv.Itoa(int(field))
 }
