@@ -335,7 +335,7 @@ func TestMissingLibrary(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
 	n := startExporter(t, "--nvml.library="+path)
-	n.until(`^accel_source_up\{reason="driver",source="nvidia"\} 0$`, `^go_goroutines `)
+	n.until(`^accel_source_up\{reason="library",source="nvidia"\} 0$`, `^go_goroutines `)
 	if m := n.log.await(regexp.MustCompile(`Source fails.*` + regexp.QuoteMeta(path))); m == nil {
 		t.Error("the log does not name the library")
 	}

@@ -53,7 +53,7 @@ func (g *gpu) asleep(now time.Time) (gpuAnswer, bool) {
 		if now.Sub(last.at) >= 3*delay {
 			return gpuAnswer{}, false
 		}
-		return last.before, true
+		return last.before.again(), true
 	default:
 		return gpuAnswer{}, false
 	}
@@ -71,7 +71,17 @@ func (g *gpu) asleep(now time.Time) (gpuAnswer, bool) {
 // answered remembers an answer of calls.
 func (g *gpu) answered(a gpuAnswer, now time.Time) {
 	a.calls, a.err = nil, nil
-	g.sleep = sleep{before: a, at: now}
+	g.sleep = sleep{before: a.again(), at: now}
+}
+
+// again returns the answer with devices that its receiver may change, and without what
+// was counted.
+func (a gpuAnswer) again() gpuAnswer {
+	a.devices = slices.Clone(a.devices)
+	for i := range a.devices {
+		a.devices[i].Rejects = nil
+	}
+	return a
 }
 
 // maySuspend reports whether the driver suspends the GPU. On a server, control is often

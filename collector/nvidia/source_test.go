@@ -72,9 +72,7 @@ func TestNotSupportedIsRemembered(t *testing.T) {
 	})
 }
 
-// TestSleep: a suspended GPU gets no call, and an idle GPU that may be suspended is left
-// alone for longer than the delay of its suspend. Both are up, the former without
-// values.
+// TestSleep: a suspended GPU gets no call and is up, without values.
 func TestSleep(t *testing.T) {
 	inChild(t, "t4", nil, func(s *sampling) {
 		s.open(Options{})
@@ -102,20 +100,51 @@ func TestSleep(t *testing.T) {
 			s.Error("the other GPU has no temperature")
 		}
 
-		s.Inject("set", "utilization.gpu", "0", "0")
 		set("runtime_status", "active")
-		set("control", "auto")
-		set("autosuspend_delay_ms", "3600000")
 		s.Until("the GPU is awake", func(r collector.Round, _ error) bool { return temperature(r) == 71 })
-		s.Inject("set", "temperature.gpu", "72", "0")
-		for range 3 {
-			if v := temperature(s.Round()); v != 71 {
-				s.Errorf("an idle GPU was read: %v degrees", v)
+	})
+}
+
+// TestIdle: an idle GPU that may be suspended is left alone for three times the delay of
+// its suspend.
+func TestIdle(t *testing.T) {
+	at := time.Now()
+	const address = "0000:01:00.0"
+	for _, c := range []struct {
+		control, delay, d3 string
+		used               float64
+		clients            []collector.Client
+		after              time.Duration
+		alone              bool
+	}{
+		{control: "auto", delay: "5000", after: 14 * time.Second, alone: true},
+		{control: "auto", delay: "5000", after: 15 * time.Second},
+		{control: "auto", after: 29 * time.Second, alone: true}, // the kernel has no delay
+		{control: "auto", delay: "5000", d3: "Runtime D3 status:          Enabled (fine-grained)", alone: true},
+		{control: "auto", delay: "5000", d3: "Runtime D3 status:          Disabled by default"},
+		{control: "on", delay: "5000"},
+		{control: "auto", delay: "5000", used: 0.5},
+		{control: "auto", delay: "5000", clients: []collector.Client{{PID: 1}}},
+	} {
+		root := t.TempDir()
+		for name, text := range map[string]string{
+			"sys/bus/pci/devices/" + address + "/power/runtime_status":       "active",
+			"sys/bus/pci/devices/" + address + "/power/control":              c.control,
+			"sys/bus/pci/devices/" + address + "/power/autosuspend_delay_ms": c.delay,
+			"proc/" + procGPUs + "/" + address + "/power":                    c.d3,
+		} {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700), os.WriteFile(filepath.Join(root, name), []byte(text+"\n"), 0o600)); err != nil {
+				t.Fatal(err)
 			}
 		}
-		set("autosuspend_delay_ms", "1")
-		s.Until("a read after the delay", func(r collector.Round, _ error) bool { return temperature(r) == 72 })
-	})
+		d := collector.Device{ID: "GPU-a", PCI: address, Clients: c.clients}
+		d.Set(collector.UtilizationRatio, c.used, "compute")
+		g := &gpu{lib: &library{sysfs: root + "/sys", procfs: root + "/proc"}, known: []collector.Device{d}}
+		g.answered(gpuAnswer{devices: []collector.Device{d}}, at)
+		if _, alone := g.asleep(at.Add(c.after)); alone != c.alone {
+			t.Errorf("%+v: left alone is %t", c, alone)
+		}
+	}
 }
 
 func TestLostAndBack(t *testing.T) {
