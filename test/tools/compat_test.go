@@ -90,8 +90,8 @@ func TestDCGMExporterRules(t *testing.T) {
 	}
 }
 
-// migrationRow is a field of DCGM and its equivalent in the manual.
-var migrationRow = regexp.MustCompile("(?m)^\\| \\**`(DCGM_FI_\\w+)`\\** \\| [^|]* \\| (`.+`) \\|$")
+// migrationRow is a field of DCGM, by its name until 4.8, and its equivalent in the manual.
+var migrationRow = regexp.MustCompile("(?m)^\\| \\**`(DCGM_FI_\\w+)`[^|]* \\| [^|]* \\| (`.+`) \\|$")
 
 // TestMigrationTable: the queries of the manual give what the families of
 // dcgm-exporter give, GPU by GPU, in Prometheus itself.
