@@ -28,7 +28,7 @@ func (d *Device) checkBounds() {
 		if !slices.ContainsFunc(d.Readings, beyond) {
 			continue
 		}
-		d.Readings = slices.DeleteFunc(d.Readings, beyond)
+		d.Readings = slices.DeleteFunc(slices.Clone(d.Readings), beyond) // a source may return them again
 		for range before - len(d.Readings) {
 			d.Reject(b.metric, RejectLimit)
 		}
