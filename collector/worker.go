@@ -59,7 +59,7 @@ func readRequests(in io.Reader, requests chan<- request) error {
 }
 
 // forward writes events until there are no more. After last is closed, it writes
-// those that are queued.
+// the queued events.
 func forward(events <-chan Event, last <-chan struct{}, w *frameWriter) error {
 	for {
 		var e Event
@@ -83,7 +83,7 @@ func forward(events <-chan Event, last <-chan struct{}, w *frameWriter) error {
 }
 
 // answer samples for each request. Before the last round, which ends the process, it
-// calls flush: the events say why the driver has gone.
+// calls flush: the events have the reason why the driver has gone.
 func answer(requests <-chan request, src Source, w *frameWriter, flush func()) error {
 	var enc roundEncoder
 	for r := range requests {

@@ -264,7 +264,7 @@ type fdinfo struct {
 	memory              map[string]*uint64 // bytes by region
 	busy                engines
 	// old: amdgpu of a kernel before 5.19, which has other keys. Drivers without
-	// any keys, such as those of a board's own graphics, are not amdgpu.
+	// any keys, such as the driver of graphics on the mainboard, are not amdgpu.
 	old bool
 }
 

@@ -113,7 +113,7 @@ func isFME(unit string) bool { return strings.Contains(path.Base(unit), "fme.") 
 type dflDriver struct {
 	dir, prefix string
 	registers   []register   // below errors
-	sensors     []sensorFile // hwmon has those of the mainline
+	sensors     []sensorFile // the mainline has its sensors in hwmon
 }
 
 // sensorFile is a file with degrees or watts, decimal or with 0x, or with an alarm. A limit

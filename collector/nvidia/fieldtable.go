@@ -110,7 +110,7 @@ func marginField(id uint32, limit int) field {
 	}}
 }
 
-// recoveryActions are the values of field 230, in order. Those of R615, from
+// recoveryActions are the values of field 230, in order. The values of R615, from
 // firstNewAction on, have a series only while they are recommended.
 var recoveryActions = [...][]string{
 	{"none"}, {"reset"}, {"reboot"}, {"drain_p2p"}, {"drain_and_reset"}, {"recover_imex_domain"}, {"bus_reset"}, {"system_reboot"},

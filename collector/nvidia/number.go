@@ -116,15 +116,8 @@ var pcieLink = []number{
 // readSlot sets the lanes that the GPU and its slot have together: NVML's maximum is the
 // GPU's and ignores a narrower slot.
 func (g *gpu) readSlot(d *collector.Device) {
-	var now, own float64
-	for _, r := range d.Readings {
-		switch r.Metric {
-		case collector.PCIeWidth:
-			now = r.Value
-		case collector.PCIeWidthMax:
-			own = r.Value
-		}
-	}
+	now, _ := find(d.Readings, collector.PCIeWidth, nil)
+	own, _ := find(d.Readings, collector.PCIeWidthMax, []string{"device"})
 	g.widest = max(g.widest, now)
 	if slot := min(own, cmp.Or(g.identity.portLanes, g.widest)); slot > 0 {
 		d.Set(collector.PCIeWidthMax, slot, "slot")

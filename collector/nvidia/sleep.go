@@ -85,7 +85,7 @@ func (a gpuAnswer) again() gpuAnswer {
 }
 
 // maySuspend reports whether the driver suspends the GPU. On a server, control is often
-// auto for a GPU that the driver never suspends; its file in /proc says so.
+// auto for a GPU that the driver never suspends; its file in /proc then has the status Disabled.
 func (g *gpu) maySuspend() bool {
 	if g.lib.procfs == "" {
 		return true

@@ -111,8 +111,8 @@ func (s *Store) Faults() (faults []collector.Event, energy map[string]float64, s
 	return s.memory.Faults, s.memory.Energy, s.memory.Since
 }
 
-// noteFaults takes the faults of all devices. Those of a device that no source has found
-// yet stay.
+// noteFaults takes the faults of all devices. The faults of a device that no source has
+// found yet stay.
 func (s *Store) noteFaults(snap *collector.Snapshot) (changed bool) {
 	if s.memory.Boot == "" {
 		return false
