@@ -116,8 +116,9 @@ fmt: ## format the Go code
 fmt-check:
 	@out=$$($(TOOL) gofumpt -l $(GO_DIRS)); test -z "$$out" || { echo "not formatted: $$out"; exit 1; }
 
-lint: vet .cache/golangci-lint-$(LINT_VERSION) .cache/pint-$(PINT_VERSION) ## golangci-lint, and pint on the rules; the first run builds them, which takes minutes
+lint: vet .cache/golangci-lint-$(LINT_VERSION) .cache/pint-$(PINT_VERSION) ## golangci-lint, pint on the rules, actionlint on the workflows; the first run builds them, which takes minutes
 	.cache/golangci-lint-$(LINT_VERSION) run
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	.cache/pint-$(PINT_VERSION) --offline --config tools/pint.hcl lint --min-severity=info --fail-on=info rules/*.yaml
 
 helm: $(HELM)

@@ -33,8 +33,11 @@ packages: .cache/nfpm-$(NFPM_VERSION) ## a deb and an rpm of the program of a no
 	@sed '/^license:/d' deploy/package/nfpm.yml | $(NFPM) -p deb
 
 ENGINE ?= $(or $(notdir $(firstword $(foreach e,docker podman buildah,$(shell command -v $(e))))),docker)
+# Docker sets the platform of this machine, and the times of files by the first
+# argument; podman and buildah before 1.30 do neither.
+REPRODUCIBLE = $(if $(filter docker,$(ENGINE)),--build-arg SOURCE_DATE_EPOCH=$(COMMITTED),--timestamp $(COMMITTED) --build-arg BUILDPLATFORM=linux/$(shell go env GOHOSTARCH))
 # Only the given arguments of the Dockerfile are set.
-BUILD_IMAGE = $(ENGINE) build --build-arg REVISION=$(REVISION) --build-arg SOURCE_DATE_EPOCH=$(COMMITTED) $(if $(PLATFORM),--platform $(PLATFORM)) \
+BUILD_IMAGE = $(ENGINE) build --build-arg REVISION=$(REVISION) $(REPRODUCIBLE) $(if $(PLATFORM),--platform $(PLATFORM)) \
 	$(foreach a,GO_IMAGE BASE_IMAGE STATIC_IMAGE,$(if $($a),--build-arg $a=$($a)))
 
 image: ## the container image, by docker, podman or buildah: IMAGE=accel-exporter:VERSION PLATFORM=linux/arm64
@@ -45,6 +48,14 @@ image-remediator: ## the image of accel-remediator, by the same options
 
 chart: $(HELM) ## the chart
 	$(HELM) package deploy/helm/accel-exporter --destination $(DIST)
+
+# The compiler of the other architecture has Debian's name.
+release: ## packages for amd64 and arm64, the chart and the checksums of all
+	@rm -rf $(DIST)
+	@$(MAKE) --no-print-directory packages chart
+	@$(MAKE) --no-print-directory packages GOARCH=arm64 CC=aarch64-linux-gnu-gcc
+	@cp LICENSE NOTICE docs/licenses.md $(DIST)
+	@cd $(DIST) && sha256sum *.deb *.rpm *.tgz LICENSE NOTICE licenses.md | tee SHA256SUMS
 
 GOVULNDB ?= https://vuln.go.dev
 

@@ -13,6 +13,9 @@ import (
 
 const chart = "deploy/helm/accel-exporter"
 
+// pushed names the images, which every user of the chart must.
+const pushed = "--set=image.repository=registry.example/accel-exporter,remediator.image.repository=registry.example/accel-remediator"
+
 // operatorKinds are what a cluster with the Prometheus Operator reports.
 var operatorKinds = []string{"PodMonitor", "ServiceMonitor", "PrometheusRule"}
 
@@ -40,7 +43,7 @@ func render(values string, flags ...string) ([]byte, error) {
 
 // renderChart is render of the chart in a folder or a package.
 func renderChart(path, values string, flags ...string) ([]byte, error) {
-	args := []string{"template", "accel-exporter", path, "--namespace=accel-exporter"}
+	args := []string{"template", "accel-exporter", path, "--namespace=accel-exporter", pushed}
 	if values != "" {
 		args = append(args, "--values="+filepath.Join(chart, "ci", values+"-values.yaml"))
 	}
@@ -79,7 +82,7 @@ func TestLint(t *testing.T) {
 	for _, name := range cases(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := helm("lint", "--strict", chart, "--set=crdCheck=false", "--values="+filepath.Join(chart, "ci", name+"-values.yaml"))
+			out, err := helm("lint", "--strict", chart, pushed, "--set=crdCheck=false", "--values="+filepath.Join(chart, "ci", name+"-values.yaml"))
 			if err != nil {
 				t.Error(err)
 			}
@@ -93,6 +96,8 @@ func TestLint(t *testing.T) {
 // TestRefused: errors for values that make no sense.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ name, flag, want string }{
+		{"no image", "--set=image.repository=", "image.repository is empty"},
+		{"no image of the remediator", "--set=" + remediatorOn + someRule + ",remediator.image.repository=", "remediator.image.repository is empty"},
 		{"a misspelt value", "--set=podResource.enabled=false", "podResource"},
 		{"a misspelt value of a section", "--set=kernelLog.mod=device", "mod"},
 		{"an unknown mode", "--set=kernelLog.mode=yes", "/kernelLog/mode"},
@@ -137,10 +142,10 @@ func TestNoOperator(t *testing.T) {
 		"--set=monitor.kind=ServiceMonitor": "monitor.kind: the cluster has no ServiceMonitor",
 		"--set=prometheusRule.enabled=true": "prometheusRule.enabled: the cluster has no PrometheusRule",
 	} {
-		if _, err := helm("template", "x", chart, flag); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := helm("template", "x", chart, pushed, flag); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", flag, err)
 		}
-		if _, err := helm("template", "x", chart, flag, "--set=crdCheck=false"); err != nil {
+		if _, err := helm("template", "x", chart, pushed, flag, "--set=crdCheck=false"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -167,7 +172,7 @@ func TestNotes(t *testing.T) {
 // notes are what helm prints after an installation with values.
 func notes(t *testing.T, values string) string {
 	t.Helper()
-	out, err := helm("install", "x", chart, "--dry-run=client", "--namespace=n", "--set="+values)
+	out, err := helm("install", "x", chart, pushed, "--dry-run=client", "--namespace=n", "--set="+values)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,8 @@ func TestKustomizations(t *testing.T) {
 	}
 }
 
-// TestCombined: components go together, in any order.
+// TestCombined: components go together, in any order, and with an image of another
+// name.
 func TestCombined(t *testing.T) {
 	want := comparable(build(t, "test/deploy/testdata/combined"))
 	got := comparable(build(t, "test/deploy/testdata/combined-otherwise"))
@@ -69,6 +70,9 @@ func TestCombined(t *testing.T) {
 		t.Errorf("the order matters:\n%s", diff)
 	}
 	container := podSpec(t, build(t, "test/deploy/testdata/combined")).Containers[0]
+	if got := container.Image; got != "own.example/accel-exporter:0.1.0" {
+		t.Errorf("the image is %s, in place of the one named by images", got)
+	}
 	for _, arg := range []string{"--kubernetes.pods", "--alertmanager.url=https://alertmanager.example"} {
 		if !slices.Contains(container.Args, arg) {
 			t.Errorf("%s is not among %q", arg, container.Args)

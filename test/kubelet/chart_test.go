@@ -35,7 +35,7 @@ func TestClusterChart(t *testing.T) {
 // render returns what the chart becomes.
 func render(t *testing.T, helm, release string, args ...string) string {
 	t.Helper()
-	out, err := exec.Command(helm, append([]string{"template", release, chart}, args...)...).Output()
+	out, err := exec.Command(helm, append([]string{"template", release, chart, "--set=image.repository=registry.example/accel-exporter,remediator.image.repository=registry.example/accel-remediator"}, args...)...).Output()
 	if err != nil {
 		var ended *exec.ExitError
 		if errors.As(err, &ended) {

@@ -38,6 +38,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 
 {{- define "accel-exporter.image" -}}
 {{- with .Values.image }}
+{{- if not .repository }}{{ fail "image.repository is empty, and no public image exists. Push the image of `make image`, and name its repository, as HOST/accel-exporter." }}{{ end }}
 {{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ default $.Chart.AppVersion .tag }}{{ end }}
 {{- end }}
 {{- end }}

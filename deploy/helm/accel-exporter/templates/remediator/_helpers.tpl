@@ -26,6 +26,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 
 {{- define "accel-remediator.image" -}}
 {{- with .Values.remediator.image }}
+{{- if not .repository }}{{ fail "remediator.image.repository is empty, and no public image exists. Push the image of `make image-remediator`, and name its repository, as HOST/accel-remediator." }}{{ end }}
 {{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ default $.Chart.AppVersion .tag }}{{ end }}
 {{- end }}
 {{- end }}
