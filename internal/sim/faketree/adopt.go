@@ -12,7 +12,7 @@ import (
 func (t *Tree) Adopt(from *Tree) {
 	from = from.Clone()
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.changed()
 	t.adopt(t.root, from.root)
 	for at, gates := range t.blocks {
 		for len(gates) > len(from.blocks[at]) {

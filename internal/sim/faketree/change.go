@@ -13,7 +13,7 @@ import (
 // missing; an errno is cleared.
 func (t *Tree) Set(name, content string) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.changed()
 	e := t.file(name)
 	e.content, e.errno = content, 0
 }
@@ -22,7 +22,7 @@ func (t *Tree) Set(name, content string) {
 // in sysfs. The file is created where missing. 0 makes reads succeed again.
 func (t *Tree) SetErr(name string, errno syscall.Errno) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.changed()
 	t.file(name).errno = errno
 }
 
@@ -30,7 +30,7 @@ func (t *Tree) SetErr(name string, errno syscall.Errno) {
 // user can open a file without a read bit for reading.
 func (t *Tree) SetMode(name string, mode fs.FileMode) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.changed()
 	t.file(name).mode = mode.Perm()
 }
 
@@ -38,7 +38,7 @@ func (t *Tree) SetMode(name string, mode fs.FileMode) {
 // changed.
 func (t *Tree) Link(name, target string) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.changed()
 	up, base := t.place(name)
 	e := t.make(base, up)
 	e.target, e.mode = target, 0o777
@@ -48,7 +48,7 @@ func (t *Tree) Link(name, target string) {
 // Mkdir creates a directory and its parents.
 func (t *Tree) Mkdir(name string) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.changed()
 	t.place(path.Join(clean(name), "x"))
 }
 
@@ -56,7 +56,7 @@ func (t *Tree) Mkdir(name string) {
 // whether there was one. Links to it become dangling.
 func (t *Tree) Remove(name string) bool {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.changed()
 	e := t.find(name, false)
 	if e == nil || e.up == nil {
 		return false
@@ -69,7 +69,7 @@ func (t *Tree) Remove(name string) bool {
 // what exists. Targets of links are not changed.
 func (t *Tree) Rename(from, to string) error {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.changed()
 	e := t.find(from, false)
 	if e == nil || e.up == nil {
 		return fmt.Errorf("rename %s: %w", clean(from), fs.ErrNotExist)

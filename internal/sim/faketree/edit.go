@@ -81,7 +81,7 @@ func (t *Tree) edit(s statement) error {
 // does when a device goes; false where there is none.
 func (t *Tree) Unplug(device string) bool {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.changed()
 	e := t.find(device, true)
 	if e == nil || e.up == nil {
 		return false

@@ -17,7 +17,7 @@ import (
 func (t *Tree) Merge(other *Tree) error {
 	add := other.Clone()
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.changed()
 	blocked := map[*entry]int{}
 	for at, gates := range add.blocks {
 		if e := add.find(at, false); e != nil {
@@ -80,7 +80,7 @@ func (t *Tree) Restore(from *Tree, device string) {
 		return
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.changed()
 	from.root.each(func(e *entry) {
 		inside := e == src || strings.HasPrefix(e.path(), src.path()+"/")
 		if !inside && e.target != "" {

@@ -34,26 +34,32 @@ var CanMount = sync.OnceValue(func() bool {
 })
 
 // Mount mounts the tree at a directory until unmount is called: /sys/x as
-// dir/sys/x. Nothing is cached, so the next call sees a change. Writing to a
+// dir/sys/x. The kernel caches names
+// only, and forgets those that change, so the next call sees a change. Writing to a
 // file fails with EROFS and is a violation. unmount ends blocked reads with
 // EIO; it may be called more than once. A tree can be mounted once at a time.
 func (t *Tree) Mount(dir string) (unmount func(), err error) {
 	t.mu.Lock()
-	t.closed = make(chan struct{})
+	t.closed, t.cached = make(chan struct{}), map[place]cached{}
 	t.mu.Unlock()
 	var zero time.Duration
+	long := time.Hour
 	server, err := fusefs.Mount(dir, &node{t: t, e: t.root}, &fusefs.Options{
 		MountOptions: fuse.MountOptions{
 			AllowOther: true, DirectMountStrict: true, FsName: "faketree", Name: "faketree",
-			Options: []string{"allow_other"}, DisableXAttrs: true, MaxBackground: 1024,
+			Options: []string{"allow_other"}, DisableXAttrs: true, DisableReadDirPlus: true, MaxBackground: 1024,
+			MaxWrite: 2 * page, // of the buffers too; a read of more than a page ends after one
 		},
-		EntryTimeout: &zero, AttrTimeout: &zero, NegativeTimeout: &zero, NullPermissions: true,
+		EntryTimeout: &long, AttrTimeout: &zero, NegativeTimeout: &zero, NullPermissions: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("mount %s: %w", dir, err)
 	}
 	return sync.OnceFunc(func() {
 		close(t.closed)
+		t.mu.Lock()
+		t.cached = nil
+		t.mu.Unlock()
 		for server.Unmount() != nil {
 			// A file or a directory is still open: detach now, and unmount when
 			// it is closed.
@@ -115,6 +121,9 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fu
 		return nil, syscall.ENOENT
 	}
 	out.Attr = e.attr()
+	if t := n.t; t.cached != nil {
+		t.cached[place{n.e, name}] = cached{e, func() { n.NotifyEntry(name) }}
+	}
 	return n.NewInode(ctx, &node{t: n.t, e: e}, fusefs.StableAttr{Mode: e.kind(), Ino: e.id}), 0
 }
 
@@ -170,7 +179,13 @@ type handle struct {
 	content string
 }
 
-var _ fusefs.FileReader = (*handle)(nil)
+var (
+	_ fusefs.FileReader  = (*handle)(nil)
+	_ fusefs.FileFlusher = (*handle)(nil)
+)
+
+// Flush is not implemented, so the kernel asks once and then closes files by itself.
+func (h *handle) Flush(context.Context) syscall.Errno { return syscall.ENOSYS }
 
 // Read ignores interrupts, as a driver that waits for its hardware does.
 func (h *handle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {

@@ -23,6 +23,19 @@ type Tree struct {
 	violations []string
 	blocks     map[string][]chan struct{}
 	closed     chan struct{} // closed when a mount of the tree ends
+	cached     map[place]cached
+}
+
+// place is a name in a directory.
+type place struct {
+	up   *entry
+	name string
+}
+
+// cached is an entry that the kernel may have in its cache of names; forget removes it.
+type cached struct {
+	*entry
+	forget func()
 }
 
 // entry is a directory, a link or a file.
@@ -54,6 +67,23 @@ func New() *Tree {
 func (t *Tree) make(name string, up *entry) *entry {
 	t.lastID++
 	return &entry{id: t.lastID, name: name, up: up, mode: 0o444}
+}
+
+// changed unlocks a tree that was changed. The kernel's next call sees the change: the
+// kernel forgets the names that are gone or mean another entry. It may wait for an
+// answer that needs the lock, so it is notified without.
+func (t *Tree) changed() {
+	var stale []func()
+	for at, c := range t.cached {
+		if at.up.children[at.name] != c.entry {
+			stale = append(stale, c.forget)
+			delete(t.cached, at)
+		}
+	}
+	t.mu.Unlock()
+	for _, forget := range stale {
+		forget()
+	}
 }
 
 // clean returns an absolute path.

@@ -38,15 +38,16 @@ func Cases(t *testing.T, open Opener) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
+	unchanged := map[string][]string{} // the reports of trees without changes
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			golden.Cases(t, file, func(t *testing.T, head, lines []string) []string { return play(t, open, head, lines) })
+			golden.Cases(t, file, func(t *testing.T, head, lines []string) []string { return play(t, open, unchanged, head, lines) })
 		})
 	}
 }
 
 // play returns the lines of a case with the differences that its rounds have now.
-func play(t *testing.T, open Opener, head, lines []string) (played []string) {
+func play(t *testing.T, open Opener, unchanged map[string][]string, head, lines []string) (played []string) {
 	var names []string
 	for _, line := range head {
 		if f := strings.Fields(line); len(f) == 3 && f[0] == "let" {
@@ -68,9 +69,12 @@ func play(t *testing.T, open Opener, head, lines []string) (played []string) {
 		switch word {
 		case "tree":
 			base, variant, _ := strings.Cut(rest, " ")
-			whole := MountTree(t, LoadTree(t, base))
-			r, err := Fresh(t, open(t, whole, false, func(collector.Event) {}))
-			before, tree = report(r, err, whole, nil), LoadTree(t, cmp.Or(variant, base))
+			if unchanged[base] == nil {
+				whole := MountTree(t, LoadTree(t, base))
+				r, err := Fresh(t, open(t, whole, false, func(collector.Event) {}))
+				unchanged[base] = report(r, err, whole, nil)
+			}
+			before, tree = unchanged[base], LoadTree(t, cmp.Or(variant, base))
 		case "slow":
 			slow = true
 		case "round":

@@ -3,6 +3,7 @@ package simtest
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
@@ -12,6 +13,9 @@ import (
 // by its name without .txt.
 func LoadTree(tb testing.TB, name string) *faketree.Tree {
 	tb.Helper()
+	if tree, ok := trees.Load(name); ok {
+		return tree.(*faketree.Tree).Clone()
+	}
 	file := filepath.Join("testdata/trees", name+".txt")
 	if _, err := os.Stat(file); err != nil {
 		file = filepath.Join(fixtures(tb), "trees", name+".txt")
@@ -20,8 +24,12 @@ func LoadTree(tb testing.TB, name string) *faketree.Tree {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return tree
+	trees.Store(name, tree)
+	return tree.Clone()
 }
+
+// trees has each tree as it was parsed, by name.
+var trees sync.Map
 
 // MountTree mounts a tree until the test ends and returns the path of its /sys. The
 // test is skipped where trees cannot be mounted.
