@@ -1,7 +1,10 @@
-package main
+// Package compare compares the output of "nvidia-smi -q -x" with a metrics page of
+// accel-exporter on the same machine, field by field. fields.tsv lists the fields, and
+// device.sh captures both, and more, on a machine with GPUs.
+package compare
 
 import (
-	"bytes"
+	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +17,9 @@ import (
 var pages = map[string]string{
 	"qx-h100.xml": "h100-8", "qx-b200.xml": "b200-8", "qx-gb200.xml": "gb200-4", "qx-a100.xml": "a100", "qx-l40s.xml": "l40s", "qx-t4.xml": "t4",
 }
+
+// folder has the captures: NAME.xml, and the page of the same moment in NAME.metrics.
+var folder = flag.String("captures", "../../fixtures/captures", "folder with the captures to compare")
 
 // expectation is a line of testdata/expected.tsv.
 type expectation struct {
@@ -35,7 +41,7 @@ func TestCaptures(t *testing.T) {
 			expected = append(expected, &expectation{c[0], c[2], regexp.MustCompile(c[1]), false})
 		}
 	}
-	captures, err := filepath.Glob("../../fixtures/captures/*.xml")
+	captures, err := filepath.Glob(filepath.Join(*folder, "*.xml"))
 	if err != nil || len(captures) == 0 {
 		t.Fatalf("no captures: %v", err)
 	}
@@ -45,7 +51,15 @@ func TestCaptures(t *testing.T) {
 		if scenario := pages[capture]; scenario != "" {
 			page = "../../cmd/accel-exporter/testdata/golden/" + scenario + ".metrics"
 		}
-		results, err := run(path, page)
+		xml, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results, err := compare(xml, text)
 		if err != nil {
 			t.Errorf("%s: %v", capture, err)
 		}
@@ -65,7 +79,7 @@ func TestCaptures(t *testing.T) {
 		}
 	}
 	for _, e := range expected {
-		if !e.seen {
+		if !e.seen && *folder == flag.Lookup("captures").DefValue {
 			t.Errorf("expected.tsv: %s %s: no difference of this kind is left", e.capture, e.field)
 		}
 	}
@@ -150,10 +164,6 @@ func TestCompare(t *testing.T) {
 	}
 	for field := range want {
 		t.Errorf("%s is not compared", field)
-	}
-	var b bytes.Buffer
-	if !show(&b, results, false) {
-		t.Errorf("no difference in\n%s", b.String())
 	}
 }
 

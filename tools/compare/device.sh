@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # Captures the exporter on a real NVIDIA machine, in at most eight minutes:
 #
-#	OUT=FOLDER [BIN=bin/accel-exporter] [COMPARE=bin/compare] tools/compare/device.sh [FLAG...]
+#	OUT=FOLDER [BIN=bin/accel-exporter] tools/compare/device.sh [FLAG...]
 #
-# It needs the exporter and nvidia-smi; COMPARE compares pages with nvidia-smi, and a
-# python3 with PyTorch, or with nothing, puts load on the first GPU. The flags are
-# passed to the exporter. It changes no setting of a GPU and installs nothing.
+# It needs the exporter and nvidia-smi; a python3 with PyTorch, or with nothing, puts load
+# on the first GPU. The flags are passed to the exporter. It changes no setting of a GPU and installs nothing.
 #
 # FOLDER gets the files with identities masked; summary.txt lists the steps and the
 # figures. A step that fails or exceeds its limit is noted, and the rest goes on.
@@ -13,7 +12,7 @@ set -uo pipefail
 export LC_ALL=C # of numbers with a fraction
 
 : "${OUT:?is the folder for the files}"
-BIN=$(realpath "${BIN:-bin/accel-exporter}") COMPARE=$(realpath "${COMPARE:-bin/compare}")
+BIN=$(realpath "${BIN:-bin/accel-exporter}")
 PORT=${PORT:-19499}
 CPU_SECONDS=${CPU_SECONDS:-60} # of the measurement of an idle GPU; a third of it under load
 BUDGET=${BUDGET:-420}          # seconds after which steps are skipped
@@ -22,7 +21,7 @@ mkdir -p "$OUT" && OUT=$(realpath "$OUT") && RAW=$(mktemp -d) && cd "$RAW" || ex
 [ -x "$BIN" ] || { echo "device.sh: BIN: $BIN is not a program" >&2; exit 1; }
 tick=$(getconf CLK_TCK)
 exporter='' load=''
-export OUT RAW BIN COMPARE PORT tick
+export OUT RAW BIN PORT tick
 
 # step LIMIT FILE COMMAND...: the output of the command goes to FILE, and a line with
 # its exit status and duration to the list of steps.
@@ -223,18 +222,9 @@ kill_worker() {
   [ -n "$now" ]
 }
 
-# both NAME: the XML of nvidia-smi, the page after it, and their comparison.
+# both NAME: the XML of nvidia-smi and the page after it.
 both() {
-  local status=0
-  nvidia-smi -q -x >"smi-$1.xml" || status=1
-  page >"page-$1.metrics" || status=1
-  if [ -x "$COMPARE" ]; then
-    "$COMPARE" -all "smi-$1.xml" "page-$1.metrics"
-    [ $? -le 1 ] || status=1 # 1 is a difference
-  else
-    echo "$COMPARE is not a program: pages are not compared"
-  fi
-  return $status
+  nvidia-smi -q -x >"$1.xml" && page >"$1.metrics"
 }
 
 # handles EXPORTER: the open device files.
@@ -343,7 +333,7 @@ mask() {
     # A name that is also a word of the files names no machine.
     [[ $host =~ ^(|localhost.*|\(none\)|nvidia|gpu|node)$ ]] || echo "s|\\b${host//./[.]}\\b|node|g"
   done >>mask.sed
-  echo "s|$BIN|accel-exporter|g;s|$COMPARE|compare|g" >>mask.sed
+  echo "s|$BIN|accel-exporter|g" >>mask.sed
   for f in *; do
     case $f in go | steps | load.py | mask.sed | *.tmp | response.* | ticks.*) continue ;; esac
     sed -f mask.sed "$f" >"$OUT/$f"
@@ -352,7 +342,6 @@ mask() {
 }
 
 summary() {
-  local f
   echo "== steps" && cat steps
   echo "== start and end" && tail -n +1 start-*.txt stop-*.txt
   echo "== scrapes" && cat scrapes.txt
@@ -360,13 +349,6 @@ summary() {
   echo "== worker killed"
   awk -F '\t' 'NR > 1 {n++; if ($3 != 200) bad++; if (NR == 2 || $4 < low) low = $4; if (NR == 2) killed = $1; if (!back && $2 == "new") back = $1 - killed; last = $4; up = $5}
     END {printf "%d pages, %d failed; GPU series: at least %s, last %s; a worker again after at most %s s; %s\n", n, bad, low, last, back ? back : "?", up}' worker-killed.tsv
-  echo "== comparison with nvidia-smi"
-  for f in compare-*.txt; do
-    [ -e "$f" ] || continue
-    echo "$f: $(tail -1 "$f")"
-    # A page with standard detail lacks series by design.
-    grep -E "  (differs$([[ $f != *full* ]] || echo '|absent here|absent there'))$" "$f" | tr -s ' ' | head -60
-  done
   echo "== load" && cat load.txt
   echo "== warnings of the exporter" && grep -hE 'level=(WARN|ERROR)' exporter-*.log | sed 's/^time=[^ ]* //' | sort | uniq -c | head -40
   echo "== doctor" && grep -E '^ *(LACKS|note)' doctor.txt
@@ -393,19 +375,19 @@ load=$!
 
 step 20 machine.txt machine
 step 10 sysfs.txt sysfs
-step 20 smi-before.xml nvidia-smi -q -x
+step 20 smi-before.txt nvidia-smi -q
 step 40 smi-more-idle.txt more_of_smi
 
 start first
 pause 12 # the slowest values are sampled every 10 s
-step 30 compare-idle.txt both idle
+step 30 both-idle.txt both idle
 step 30 doctor.txt "$BIN" doctor
 step 10 who-idle.txt "$BIN" who --wide --url="http://127.0.0.1:$PORT"
 step 10 series.txt "$BIN" series --url="http://127.0.0.1:$PORT"
 step 20 scrapes.txt scrapes
 step $((CPU_SECONDS + 10)) cpu-idle.txt cpu "$exporter" "$CPU_SECONDS"
 step 60 under-load.txt under_load "$load"
-step 30 compare-load.txt both load
+step 30 both-load.txt both load
 step 10 who-load.txt "$BIN" who --wide --url="http://127.0.0.1:$PORT"
 step $((CPU_SECONDS / 3 + 10)) cpu-load.txt cpu "$exporter" $((CPU_SECONDS / 3))
 step 40 worker-killed.tsv kill_worker "$exporter"
@@ -413,16 +395,16 @@ stop first
 
 start full --metrics.detail=full --web.enable-release --rules.builtin
 pause 15
-step 30 compare-load-full.txt both load-full
+step 30 both-load-full.txt both load-full
 step 40 smi-more-load.txt more_of_smi
 rm -f go
 pause 15
-step 30 compare-idle-full.txt both idle-full
+step 30 both-idle-full.txt both idle-full
 step 10 status.json body GET /debug/status
 step 10 state.json body GET /debug/state
 step 10 alerts.txt "$BIN" alerts --url="http://127.0.0.1:$PORT"
 step 20 release.txt release "$exporter"
 stop full
 
-step 20 smi-after.xml nvidia-smi -q -x
+step 20 smi-after.txt nvidia-smi -q
 step 10 kernel-log.txt kernel_log

@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	_ "embed"
@@ -25,8 +25,6 @@ const (
 	neither     verdict = "absent in both"
 	noSeries    verdict = "without a series"
 )
-
-var verdicts = []verdict{equal, near, differs, absentHere, absentThere, neither, noSeries}
 
 // result is the comparison of one field of one GPU.
 type result struct {
