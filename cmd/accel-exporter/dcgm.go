@@ -25,12 +25,13 @@ type dcgmFlags struct {
 	watchInterval  time.Duration
 	healthInterval time.Duration
 	profiling      string
-	// fields are the field ids of the last valid counters file.
+	// fields are the field ids of the last valid counters file, sorted.
 	fields *atomic.Pointer[[]uint16]
 }
 
 func (f *dcgmFlags) add(app *kingpin.Application) {
 	f.fields = &atomic.Pointer[[]uint16]{}
+	f.fields.Store(new([]uint16))
 	app.Flag("dcgm.address", "DCGM host engine to connect to: HOST:PORT, tcp://HOST:PORT, unix:///PATH, /PATH or vsock://CID:PORT. It must be this node's.").PlaceHolder("ADDR").StringVar(&f.address)
 	app.Flag("dcgm.embedded", "Run a host engine of DCGM in a worker process.").BoolVar(&f.embedded)
 	f.addWorker(app)
@@ -62,21 +63,8 @@ func (f *dcgmFlags) check() error {
 	)
 }
 
-// fieldIDs returns the fields of the configuration and of the file, sorted.
-func (f *dcgmFlags) fieldIDs(c *config.Config) []uint16 {
-	var ids []uint16
-	for _, field := range c.Sources.DCGM.Fields {
-		ids = append(ids, field.ID)
-	}
-	if file := f.fields.Load(); file != nil {
-		ids = append(ids, *file...)
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
-}
-
 // dcgmArgs are the arguments of the worker.
-func dcgmArgs(s *sourceFlags, c *config.Config) []string {
+func dcgmArgs(s *sourceFlags, _ *config.Config) []string {
 	f := &s.dcgm
 	args := []string{
 		"--dcgm.watch-interval=" + f.watchInterval.String(),
@@ -91,7 +79,7 @@ func dcgmArgs(s *sourceFlags, c *config.Config) []string {
 	if !*s.enabled["nvidia"] {
 		args = append(args, "--alone")
 	}
-	for _, id := range f.fieldIDs(c) {
+	for _, id := range *f.fields.Load() {
 		args = append(args, "--field="+strconv.Itoa(int(id)))
 	}
 	return args
@@ -131,10 +119,8 @@ func (p *sampling) applyFields(c *counters.File) {
 			}
 		}
 	}
-	f := &p.flags.sources.dcgm
-	before := f.fieldIDs(p.config.Load())
-	f.fields.Store(&ids)
-	if p.workers[dcgm.Name] != nil && !slices.Equal(before, f.fieldIDs(p.config.Load())) {
+	slices.Sort(ids)
+	if before := p.flags.sources.dcgm.fields.Swap(&ids); p.workers[dcgm.Name] != nil && !slices.Equal(*before, ids) {
 		p.restart(dcgm.Name)
 	}
 }

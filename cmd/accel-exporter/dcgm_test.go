@@ -2,6 +2,8 @@ package main
 
 import (
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -35,7 +37,7 @@ const dcgmUp = `^accel_source_up\{reason="",source="dcgm"\} 1$`
 // None of them is also exported from NVML.
 func TestDCGMGolden(t *testing.T) {
 	t.Parallel()
-	n := startDCGM(t, scenario, []string{"--frozen=600"}, "--dcgm.embedded", "--dcgm.health-interval=1h", "--config.file="+fieldsConfig(t))
+	n := startDCGM(t, scenario, []string{"--frozen=600"}, "--dcgm.embedded", "--dcgm.health-interval=1h", "--dcgm.fields="+fieldsFile(t))
 	n.until(dcgmUp, `^accel_dcgm_field_total\{`)
 	settleAs(n, "dcgm/"+scenario+".metrics", func(page string) string {
 		var added strings.Builder
@@ -48,17 +50,18 @@ func TestDCGMGolden(t *testing.T) {
 	})
 }
 
-// fieldsConfig writes a configuration file with three DCGM fields.
-func fieldsConfig(t testing.TB) string {
+// fieldsFile writes a counters file with three DCGM fields.
+func fieldsFile(t testing.TB) string {
 	t.Helper()
-	return tempFile(t, "accel.yml", "sources: {dcgm: {fields: [DCGM_FI_DEV_GPU_TEMP, DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, DCGM_FI_DEV_NAME]}}\n")
+	return tempFile(t, "counters.csv", "DCGM_FI_DEV_GPU_TEMP, gauge, Heat\nDCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, counter, Energy\nDCGM_FI_DEV_NAME, label, Model\n")
 }
 
 // TestDCGMFails checks that a failure of DCGM removes only the gauges of DCGM.
 // The worker of NVML is not restarted, and counters are kept.
 func TestDCGMFails(t *testing.T) {
 	t.Parallel()
-	n := startDCGM(t, scenario, nil, "--dcgm.address=localhost:5555", "--web.enable-release", configured(t, "sources: {dcgm: {timeout: 1s, fields: [DCGM_FI_DEV_GPU_TEMP, DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, DCGM_FI_DEV_NAME]}}"))
+	dir := t.TempDir()
+	n := startDCGM(t, scenario, nil, "--dcgm.address=localhost:5555", "--release.directory="+dir, "--dcgm.fields="+fieldsFile(t), configured(t, "sources: {dcgm: {timeout: 1s}}"))
 	const temperature, energy = `^accel_dcgm_field_value\{.*GPU_TEMP_CELSIUS`, `^accel_dcgm_field_total\{.*ENERGY`
 	up := []string{dcgmUp, temperature, energy}
 	page := n.until(append(up, `^accel_power_watts\{device="GPU-`)...)
@@ -85,9 +88,9 @@ func TestDCGMFails(t *testing.T) {
 			func() {}, `^accel_source_worker_exits_total\{how="signal_segv",source="dcgm"\} 1$`,
 		},
 		{
-			"released", func() { n.post("/-/release?source=dcgm") },
+			"released", func() { writeFile(t, filepath.Join(dir, "dcgm"), "") },
 			[]string{`^accel_source_released\{source="dcgm"\} 1$`, `^accel_source_up\{reason="released",source="dcgm"\} 0$`},
-			func() { n.post("/-/attach?source=dcgm") }, "",
+			func() { os.Remove(filepath.Join(dir, "dcgm")) }, "",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -112,15 +115,12 @@ func TestDCGMFails(t *testing.T) {
 
 // TestDCGMFlags: flags and configuration are arguments that the worker accepts.
 func TestDCGMFlags(t *testing.T) {
-	f, err := parseFlags([]string{"--no-collector.nvidia", "--dcgm.address=/run/nv-hostengine", "--config.file=" + fieldsConfig(t)}, io.Discard, io.Discard)
+	f, err := parseFlags([]string{"--no-collector.nvidia", "--dcgm.address=/run/nv-hostengine"}, io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, cfg, err := openConfig(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := strings.Join(dcgmArgs(&f.sources, cfg.Config), " ")
+	f.sources.dcgm.fields.Store(&[]uint16{50, 150, 156})
+	got := strings.Join(dcgmArgs(&f.sources, nil), " ")
 	for _, want := range []string{"--dcgm.address=/run/nv-hostengine", "--alone", "--field=50", "--field=150", "--field=156"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: no %s", got, want)

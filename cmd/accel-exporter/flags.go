@@ -65,7 +65,7 @@ func parseArgs(app *kingpin.Application, args []string, stdout, stderr io.Writer
 func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
 	app := kingpin.New("accel-exporter", `Exports the health and use of the accelerators of this node to Prometheus.
 
-Other commands, each with its own --help: "who" prints the pods and processes on each device, "top" shows them live, "doctor" what this node needs and lacks, "series" the number of series of each metric family, "alerts" the alerts of its rules, "rules check" checks rule files, "baseline print" writes the installed configuration as a baseline.`)
+Other commands, each with its own --help: "who" prints the pods and processes on each device, "top" shows them live, "doctor" what this node needs and lacks, "alerts" the alerts of its rules, "rules check" checks rule files, "baseline print" writes the installed configuration as a baseline.`)
 	f := &flags{}
 	return f, f.parse(app, args, stdout, stderr)
 }

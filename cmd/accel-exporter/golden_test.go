@@ -105,10 +105,42 @@ func TestGoldenStandard(t *testing.T) {
 			t.Parallel()
 			n := start(t, name, []string{"--frozen=600"}, "--health.catalogue="+patient(t), configured(t, "metrics: {detail: standard}"))
 			lint(t, settleAs(n, name+".standard.metrics", normalise))
-			if _, standard, _ := n.series(); most > 0 && standard > most {
-				t.Errorf("%d series, at most %d are wanted", standard, most)
+			if _, page := n.get("/metrics"); most > 0 && onPage(page) > most {
+				t.Errorf("%d series, at most %d are wanted", onPage(page), most)
 			}
 		})
+	}
+}
+
+// onPage counts the series of a page.
+func onPage(page string) int {
+	n := 0
+	for line := range strings.Lines(page) {
+		if !strings.HasPrefix(line, "#") {
+			n++
+		}
+	}
+	return n
+}
+
+// TestAttention: an ill device has all its series at --metrics.detail=standard, its
+// neighbours do not.
+func TestAttention(t *testing.T) {
+	t.Parallel()
+	n := start(t, scenario, nil, configured(t, "metrics: {detail: standard}"))
+	n.until(`^accel_device_health\{device="GPU-.*state="healthy"\} 1$`, kernelLogRead, `!^accel_nvlink_up\{`)
+	n.sim("inject", "xid", "48", "2")
+	page := n.until(`^accel_device_health\{.*state="failed"\} 1$`, `^accel_nvlink_up\{`, `^accel_device_action\{action="none".* 0$`)
+	ill := map[string]bool{}
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "accel_nvlink_up{") {
+			_, rest, _ := strings.Cut(line, `device="`)
+			id, _, _ := strings.Cut(rest, `"`)
+			ill[id] = true
+		}
+	}
+	if len(ill) != 1 {
+		t.Errorf("links of %d devices are on the page, those of the ill one are wanted", len(ill))
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -182,55 +183,31 @@ func TestBoundLater(t *testing.T) {
 	n.until(`^accel_device_up\{device="`+gpu+`",reason=""\} 1$`, `^accel_gpu_xid_errors_total\{device="`+gpu+`",xid="31"\} 1$`, `^accel_source_up\{reason="",source="nvidia"\} 1$`)
 }
 
-// TestRelease releases and attaches a source by request and by file.
+// TestRelease releases and attaches a source by a file.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	n := start(t, scenario, nil, "--web.enable-release", "--release.directory="+dir)
+	n := start(t, scenario, nil, "--release.directory="+dir)
 	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "0")
-	released := []string{
-		`^accel_source_released\{source="nvidia"\} 1$`, `^accel_source_up\{reason="released",source="nvidia"\} 0$`,
-		`!^accel_power_watts`, `^accel_energy_joules_total\{device="` + gpu,
-	}
 	attached := []string{`^accel_source_released\{source="nvidia"\} 0$`, `^accel_power_watts\{device="` + gpu}
+	pid, file := n.worker(), filepath.Join(dir, "nvidia")
 
-	pid := n.worker()
-	n.request("/-/release?source=nvidia")
-	if err := syscall.Kill(pid, 0); err == nil {
-		t.Errorf("worker %d is alive after the release was answered", pid)
-	}
-	n.until(released...)
-	n.log.await(regexp.MustCompile(`"Source is released" collector=nvidia$`))
-	n.request("/-/attach?source=nvidia")
-	n.until(attached...)
-
-	n.request("/-/release?source=nvidia&for=1ms")
-	n.until(attached...)
-
-	file := filepath.Join(dir, "nvidia")
 	writeFile(t, file, "")
 	n.log.await(regexp.MustCompile("Source released by file"))
-	n.until(released...)
-	// A request and a file release the source independently of each other.
-	n.request("/-/release?source=nvidia")
-	if code, body := n.post("/-/attach?source=nvidia"); code != 409 || !strings.Contains(body, "file") {
-		t.Errorf("attach against the file: %d %s", code, body)
+	if err := syscall.Kill(pid, 0); err == nil {
+		t.Errorf("worker %d is alive after the release", pid)
 	}
-	n.until(released...)
+	n.until(`^accel_source_released\{source="nvidia"\} 1$`, `^accel_source_up\{reason="released",source="nvidia"\} 0$`,
+		`!^accel_power_watts`, `^accel_energy_joules_total\{device="`+gpu)
+	n.log.await(regexp.MustCompile(`"Source is released" collector=nvidia$`))
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
 	n.until(attached...)
 
-	for path, want := range map[string]int{
-		"/-/release?source=toaster":         400,
-		"/-/release?source=nvidia&for=soon": 400,
-		"/-/release":                        400,
-	} {
-		if code, body := n.post(path); code != want {
-			t.Errorf("POST %s: %d %s", path, code, body)
-		}
-	}
+	writeFile(t, file, "1s")
+	n.log.await(regexp.MustCompile(`Source released by file.* for=[1-9]`))
+	n.until(attached...) // while the file exists
 }
 
 // TestNoOrphan kills the exporter with SIGKILL and checks that its worker ends.
@@ -269,13 +246,12 @@ func gone(pid int) bool {
 // files.
 func TestReload(t *testing.T) {
 	file := tempFile(t, "accel.yaml", "xid:\n  baseline_extra: [700]\n")
-	n := start(t, scenario, nil, "--config.file="+file, "--web.enable-lifecycle")
+	n := start(t, scenario, nil, "--config.file="+file)
 	n.until(`xid="700"\} 0$`, `^accel_config_last_reload_successful 1$`)
 
 	writeFile(t, file, "xid:\n  baseline_extra: [700]\ncolect:\n  interval: 1s\n")
-	code, body := n.post("/-/reload")
-	if code != 500 || !strings.Contains(body, file+":3") || !strings.Contains(body, "colect") {
-		t.Errorf("POST /-/reload: %d %q, want 500 with file, line and key", code, body)
+	if n.log.await(regexp.MustCompile(`Configuration rejected.*accel\.yaml:3.*colect`)) == nil {
+		t.Error("the log has no mistake with file, line and key")
 	}
 	n.until(`xid="700"\} 0$`, `^accel_config_last_reload_successful 0$`)
 
@@ -363,10 +339,8 @@ func TestPages(t *testing.T) {
 			t.Errorf("GET %s: %d, has %q: %v", tc.path, code, tc.has, strings.Contains(body, tc.has))
 		}
 	}
-	for _, path := range []string{"/-/reload", "/-/release?source=nvidia", "/-/attach?source=nvidia"} {
-		if code, _ := n.post(path); code != 403 {
-			t.Errorf("POST %s: %d, want 403 without its flag", path, code)
-		}
+	if code, _ := n.post("/metrics"); code != http.StatusMethodNotAllowed {
+		t.Errorf("POST /metrics: %d", code)
 	}
 }
 

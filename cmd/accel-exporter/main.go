@@ -54,7 +54,6 @@ func commands() map[string]func(ctx context.Context, args []string, stdout, stde
 		"baseline": baselineCommand,
 		"doctor":   doctorCommand,
 		"rules":    rulesCommand,
-		"series":   seriesCommand,
 		"top":      topCommand,
 		"who":      whoCommand,
 	}

@@ -259,14 +259,6 @@ func (n *node) post(path string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// request posts a request that must be granted.
-func (n *node) request(path string) {
-	n.t.Helper()
-	if code, body := n.post(path); code != http.StatusOK {
-		n.t.Fatalf("POST %s: %d %s", path, code, body)
-	}
-}
-
 // patience is the time after which a condition that a test waits for has failed.
 const patience = 5 * time.Minute
 

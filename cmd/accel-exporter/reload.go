@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -89,16 +88,15 @@ func printConfigError(w io.Writer, err error) error {
 // reloader keeps the configuration current. A new configuration is applied when
 // all of its files are valid; until then the previous one remains active.
 type reloader struct {
-	inputs   []*input // used by run only
-	applied  func()   // called after all inputs are applied
-	log      *slog.Logger
-	requests chan chan error
+	inputs  []*input // used by run only
+	applied func()   // called after all inputs are applied
+	log     *slog.Logger
 	// ok and success are the metrics of reloads.
 	ok, success prometheus.Gauge
 }
 
 func newReloader(inputs []*input, applied func(), log *slog.Logger) *reloader {
-	r := &reloader{inputs: inputs, applied: applied, log: log, requests: make(chan chan error)}
+	r := &reloader{inputs: inputs, applied: applied, log: log}
 	r.ok = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "accel_config_last_reload_successful",
 		Help: "1 if the last configuration that was read is in force; 0 if it was refused and an older one is in force.",
@@ -116,7 +114,7 @@ func (r *reloader) accepted() {
 	r.success.SetToCurrentTime()
 }
 
-// run reloads on SIGHUP, on request and when a file changes.
+// run reloads on SIGHUP and when a file changes.
 func (r *reloader) run(ctx context.Context) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -132,12 +130,10 @@ func (r *reloader) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-hup:
-			_ = r.reload("signal") // it logs its error
-		case answer := <-r.requests:
-			answer <- r.reload("request")
+			r.reload("signal")
 		case <-look:
 			if r.look() {
-				_ = r.reload("change")
+				r.reload("change")
 			}
 		}
 	}
@@ -160,34 +156,19 @@ func (r *reloader) look() bool {
 	return due
 }
 
-// now reloads and reports the outcome.
-func (r *reloader) now(ctx context.Context) error {
-	answer := make(chan error, 1)
-	select {
-	case r.requests <- answer:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return <-answer
-}
-
-func (r *reloader) reload(why string) error {
-	if len(r.inputs) == 0 {
-		return errors.New("there is no configuration file: --config.file is not set")
-	}
+// reload reads all files and applies them if all are valid.
+func (r *reloader) reload(why string) {
 	applies := make([]func(), 0, len(r.inputs))
-	var bad []error
 	for _, in := range r.inputs {
 		apply, err := in.load()
 		if err != nil {
 			r.rejected(in.path, why, err)
-			bad = append(bad, err)
 			continue
 		}
 		applies = append(applies, apply)
 	}
-	if len(bad) > 0 {
-		return errors.Join(bad...)
+	if len(applies) < len(r.inputs) {
+		return
 	}
 	r.accepted()
 	for i, apply := range applies {
@@ -195,7 +176,6 @@ func (r *reloader) reload(why string) error {
 		r.log.Info("Configuration loaded", "file", r.inputs[i].path, "why", why)
 	}
 	r.applied()
-	return nil
 }
 
 // rejected records that the current content of a file was rejected.

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
-	"reflect"
-	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,7 +16,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
-	"github.com/accel-exporter/accel-exporter/internal/status"
 	"github.com/accel-exporter/accel-exporter/internal/trace"
 )
 
@@ -85,9 +81,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		traces = followTraces(sender, f, allocs, node.sampler)
 		serve.registry.MustRegister(traces)
 	}
-	serve.page = serve.newStatusPage(func() *status.Settings {
-		return &status.Settings{Flags: flagValues(f.all), Config: configText(node.config.Load())}
-	})
+	serve.page = serve.newStatusPage()
 	node.addSources() // last, because sources start goroutines
 	node.sampler.Recall(names.recalled...)
 	serve.watch(file, f, j)
@@ -146,30 +140,9 @@ func checkWebConfig(path string) error {
 		return nil
 	}
 	if err := web.Validate(path); err != nil {
-		return fmt.Errorf("%s: %s", path, unknownKey.ReplaceAllStringFunc(err.Error(), acceptedKeys))
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
-}
-
-// unknownKey matches an error of a YAML decoder: the key, and the type that lacks it.
-var unknownKey = regexp.MustCompile(`field (\S+) not found in type web\.(\w+)`)
-
-// acceptedKeys adds the accepted keys to an error that unknownKey matches.
-func acceptedKeys(text string) string {
-	m := unknownKey.FindStringSubmatch(text)
-	var keys []string
-	for _, t := range []reflect.Type{reflect.TypeFor[web.Config](), reflect.TypeFor[web.TLSConfig](), reflect.TypeFor[web.HTTPConfig](), reflect.TypeFor[web.RateLimiterConfig]()} {
-		if t.Name() != m[2] {
-			continue
-		}
-		for f := range t.Fields() {
-			if key, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); key != "" {
-				keys = append(keys, key)
-			}
-		}
-	}
-	slices.Sort(keys)
-	return fmt.Sprintf("unknown key %s; accepted here: %s", m[1], strings.Join(keys, ", "))
 }
 
 // check is --config.check: it prints every mistake in every file.

@@ -41,14 +41,13 @@ func (f *sampleFlags) check() error {
 
 // sampling samples the node: its sources, some of them in workers, and its pods.
 type sampling struct {
-	flags    *sampleFlags
-	log      *slog.Logger
-	lines    limitedLog // log
-	sampler  *collector.Sampler
-	pods     *pods
-	workers  map[string]*collector.Process
-	releases releases
-	config   atomic.Pointer[config.Config]
+	flags   *sampleFlags
+	log     *slog.Logger
+	lines   limitedLog // log
+	sampler *collector.Sampler
+	pods    *pods
+	workers map[string]*collector.Process
+	config  atomic.Pointer[config.Config]
 }
 
 func newSampling(f *sampleFlags, cfg *config.Config, allocs *pods, log *slog.Logger) *sampling {

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	stdlog "log"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -27,7 +25,6 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 	webflag "github.com/prometheus/exporter-toolkit/web/kingpinflag"
 
-	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/internal/status"
 )
@@ -37,9 +34,7 @@ type webFlags struct {
 	web           *web.FlagConfig
 	telemetryPath string
 	maxRequests   int
-	lifecycle     bool
 	statusPage    bool
-	release       bool
 	detail        string
 }
 
@@ -47,9 +42,7 @@ func (f *webFlags) add(app *kingpin.Application) {
 	f.web = webflag.AddFlags(app, defaultAddress)
 	app.Flag("web.telemetry-path", "Path under which metrics are served.").Default("/metrics").StringVar(&f.telemetryPath)
 	app.Flag("web.max-requests", "Largest number of concurrent scrapes; further ones get status 503.").Default("8").IntVar(&f.maxRequests)
-	app.Flag("web.status-page", "Serve a page for people at /, with the state of sources, devices, alerts, events and allocations, and the flags and the configuration without secrets.").Default("true").BoolVar(&f.statusPage)
-	app.Flag("web.enable-lifecycle", "Allow a reload of the configuration by POST /-/reload.").BoolVar(&f.lifecycle)
-	app.Flag("web.enable-release", "Allow POST /-/release and /-/attach, which close and reopen every handle to a source's hardware.").BoolVar(&f.release)
+	app.Flag("web.status-page", "Serve a page for people at /, with the state of sources, devices, alerts, events and allocations.").Default("true").BoolVar(&f.statusPage)
 	app.Flag("metrics.detail", "How much of each metric family is served: standard, with all series of a device that needs attention, or full. docs/metrics.md has the part of each family.").Default(standardDetail).EnumVar(&f.detail, standardDetail, fullDetail)
 }
 
@@ -125,17 +118,13 @@ func (p *serving) show() {
 			_, found := slices.BinarySearch(dropped, family)
 			return found
 		},
-		Standard: p.detail() == standardDetail,
+		Standard: cmp.Or(cfg.Metrics.Detail, p.flags.detail) == standardDetail,
 		View:     p.fields.page(),
 	})
 }
 
-// detail returns the level of detail, from the configuration file or else from the
-// flag.
-func (p *serving) detail() string { return cmp.Or(p.node.config.Load().Metrics.Detail, p.flags.detail) }
-
 // newStatusPage returns the status page.
-func (p *serving) newStatusPage(settings func() *status.Settings) *status.Page {
+func (p *serving) newStatusPage() *status.Page {
 	return status.New(status.Options{
 		Node:        p.node.flags.pods.nodeOrHost(),
 		Version:     "accel-exporter " + version.Info() + " " + version.BuildContext(),
@@ -143,7 +132,6 @@ func (p *serving) newStatusPage(settings func() *status.Settings) *status.Page {
 		Snapshot:    p.node.sampler.Latest,
 		Allocations: p.node.pods.state,
 		Alerts:      func() *status.Alerts { return p.alerts.status() },
-		Settings:    settings,
 		Log:         p.log,
 	})
 }
@@ -209,6 +197,8 @@ func reservedPath(path string) bool {
 	return path == "/" || path == status.DevicePath || strings.HasPrefix(path, "/-/") || strings.HasPrefix(path, "/debug/")
 }
 
+// handler serves pages that change nothing: a page of another site that makes a browser
+// send a request gains nothing by it.
 func (p *serving) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+p.flags.telemetryPath, promhttp.InstrumentMetricHandler(p.registry, p.exporter))
@@ -218,39 +208,13 @@ func (p *serving) handler() http.Handler {
 	mux.HandleFunc("GET /-/ready", p.ready)
 	mux.HandleFunc("GET /debug/state", p.debugState)
 	mux.HandleFunc("GET /debug/rules", p.debugRules)
-	mux.HandleFunc("GET /debug/series", p.debugSeries)
-	mux.HandleFunc("POST /-/reload", p.postReload)
-	mux.HandleFunc("POST /-/release", p.postRelease)
-	mux.HandleFunc("POST /-/attach", p.postAttach)
 	mux.Handle("GET /debug/status", p.page.View())
 	if p.flags.statusPage {
 		p.page.Register(mux)
 	} else {
 		mux.HandleFunc("GET /{$}", p.landing)
 	}
-	return sameOrigin(mux)
-}
-
-// sameOrigin refuses requests that change something and that a page of another
-// origin made a browser send: by its origin, or by a name that DNS resolves to this
-// machine meanwhile. Addresses and this machine's own names cannot be rebound.
-func sameOrigin(next http.Handler) http.Handler {
-	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		browser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
-		if r.Method != http.MethodGet && r.Method != http.MethodHead && browser && !isOwnHost(r.Host) {
-			http.Error(w, "the host of this request is not an address or a name of this machine", http.StatusForbidden)
-			return
-		}
-		next.ServeHTTP(w, r)
-	}))
-}
-
-func isOwnHost(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	own, _ := os.Hostname()
-	return host == "localhost" || host == own || net.ParseIP(strings.Trim(host, "[]")) != nil
+	return mux
 }
 
 // maxConnections leaves file descriptors for workers, the kubelet and
@@ -314,74 +278,7 @@ func (p *serving) ready(w http.ResponseWriter, _ *http.Request) {
 
 // landing is / without the status page.
 func (p *serving) landing(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprintf(w, "accel-exporter %s\n\nMetrics: %s\nJSON: /debug/state, /debug/status, /debug/rules, /debug/series\nProbes: /-/healthy, /-/ready\n", version.Info(), p.flags.telemetryPath)
-}
-
-// postReload reads the configuration file again.
-func (p *serving) postReload(w http.ResponseWriter, r *http.Request) {
-	if !p.flags.lifecycle {
-		http.Error(w, "reload over HTTP is off; start with --web.enable-lifecycle, or send SIGHUP", http.StatusForbidden)
-		return
-	}
-	if err := p.reload.now(r.Context()); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	fmt.Fprintln(w, "configuration reloaded")
-}
-
-func (p *serving) postRelease(w http.ResponseWriter, r *http.Request) {
-	name, ok := p.releasable(w, r)
-	if !ok {
-		return
-	}
-	var d time.Duration
-	if s := r.URL.Query().Get("for"); s != "" {
-		var err error
-		if d, err = strict.ParseDuration(s); err != nil || d <= 0 {
-			http.Error(w, fmt.Sprintf("for is %q; a duration such as 10m is accepted", s), http.StatusBadRequest)
-			return
-		}
-	}
-	if err := p.node.release(name, byRequest, d); err != nil {
-		p.log.Error("Release is not complete", "collector", name, "err", err)
-		http.Error(w, err.Error(), http.StatusGatewayTimeout)
-		return
-	}
-	p.log.Info("Source released on request", "collector", name, "for", d)
-	fmt.Fprintf(w, "%s released\n", name)
-}
-
-func (p *serving) postAttach(w http.ResponseWriter, r *http.Request) {
-	name, ok := p.releasable(w, r)
-	if !ok {
-		return
-	}
-	other, err := p.node.attach(name, byRequest)
-	switch {
-	case err != nil:
-		http.Error(w, err.Error(), http.StatusGatewayTimeout)
-	case other != "":
-		http.Error(w, fmt.Sprintf("%s is still released by %s", name, other), http.StatusConflict)
-	default:
-		p.log.Info("Source attached on request", "collector", name)
-		fmt.Fprintf(w, "%s attached\n", name)
-	}
-}
-
-// releasable returns the source that a request names. If it returns false, it
-// has answered the request with an error.
-func (p *serving) releasable(w http.ResponseWriter, r *http.Request) (string, bool) {
-	if !p.flags.release {
-		http.Error(w, "release over HTTP is off; start with --web.enable-release, or use --release.directory", http.StatusForbidden)
-		return "", false
-	}
-	name := r.URL.Query().Get("source")
-	_, ok := p.node.workers[name]
-	if !ok {
-		http.Error(w, fmt.Sprintf("source is %q; accepted: %s", name, strings.Join(slices.Sorted(maps.Keys(p.node.workers)), ", ")), http.StatusBadRequest)
-	}
-	return name, ok
+	fmt.Fprintf(w, "accel-exporter %s\n\nMetrics: %s\nJSON: /debug/state, /debug/status, /debug/rules\nProbes: /-/healthy, /-/ready\n", version.Info(), p.flags.telemetryPath)
 }
 
 // Limits of the /debug endpoints: clients that do not read their response must
@@ -399,7 +296,7 @@ func (p *serving) debugState(w http.ResponseWriter, _ *http.Request) {
 // debugRules serves the rules and their alerts.
 func (p *serving) debugRules(w http.ResponseWriter, _ *http.Request) {
 	if p.alerts == nil {
-		http.Error(w, "no rules are evaluated; start the exporter with --rules.builtin, --rules.file or --alertmanager.url", http.StatusNotFound)
+		http.Error(w, noRules, http.StatusNotFound)
 		return
 	}
 	p.sendState(w, func() any { return p.alerts.engine.Report() })
@@ -423,11 +320,4 @@ func (p *serving) sendState(w http.ResponseWriter, state func() any) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stateTimeout))
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	_, _ = body.WriteTo(w) // the client may have left
-}
-
-// debugSeries serves the number of series of each family.
-func (p *serving) debugSeries(w http.ResponseWriter, _ *http.Request) {
-	p.sendState(w, func() any {
-		return seriesJSON{Detail: p.detail(), Families: p.exporter.Usage()}
-	})
 }

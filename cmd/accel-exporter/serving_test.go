@@ -11,37 +11,6 @@ import (
 	"time"
 )
 
-// TestSameOrigin: a page of another site cannot make a browser change anything.
-func TestSameOrigin(t *testing.T) {
-	h := sameOrigin(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	own, _ := os.Hostname()
-	for _, c := range []struct {
-		method, host string
-		header       [2]string
-		want         int
-	}{
-		{"POST", "node1:19400", [2]string{}, 200}, // curl
-		{"POST", "127.0.0.1:19400", [2]string{"Sec-Fetch-Site", "same-origin"}, 200},
-		{"POST", "[::1]:19400", [2]string{"Sec-Fetch-Site", "same-origin"}, 200},
-		{"POST", own, [2]string{"Sec-Fetch-Site", "same-origin"}, 200},
-		{"POST", "127.0.0.1:19400", [2]string{"Sec-Fetch-Site", "cross-site"}, 403},
-		{"POST", "127.0.0.1:19400", [2]string{"Origin", "http://evil.example"}, 403},
-		{"POST", "evil.example:19400", [2]string{"Sec-Fetch-Site", "same-origin"}, 403}, // rebound
-		{"POST", "evil.example:19400", [2]string{"Origin", "http://evil.example:19400"}, 403},
-		{"GET", "prometheus.example:19400", [2]string{"Sec-Fetch-Site", "cross-site"}, 200},
-	} {
-		r := httptest.NewRequest(c.method, "/-/release?source=nvidia", nil)
-		r.Host = c.host
-		if c.header[0] != "" {
-			r.Header.Set(c.header[0], c.header[1])
-		}
-		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != c.want {
-			t.Errorf("%+v: status %d", c, w.Code)
-		}
-	}
-}
-
 // TestConnections: clients that hold connections and send nothing do not keep a
 // scrape out.
 func TestConnections(t *testing.T) {

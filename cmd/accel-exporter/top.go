@@ -374,7 +374,11 @@ func (m *topView) body(s *screen) {
 		m.details(s)
 	case m.shows == showAlerts:
 		m.section(s, "Alerts")
-		m.alerts(s, m.view.Alerts)
+		if m.view.Alerts == nil {
+			s.paragraph("", "", "No rules are evaluated on this node. --rules.builtin of the exporter evaluates the built-in ones, --alertmanager.url also sends their alerts.")
+		} else {
+			s.alerts(m.view.Alerts, m.view.Time)
+		}
 	case m.shows == showEvents:
 		m.section(s, "Latest events")
 		m.events(s, m.view.Events)
@@ -389,25 +393,6 @@ func (m *topView) body(s *screen) {
 
 func (m *topView) section(s *screen, title string) {
 	fmt.Fprintf(s, "\n%s\n", s.paint(bold, title))
-}
-
-func (m *topView) alerts(s *screen, list *status.Alerts) {
-	switch {
-	case list == nil:
-		s.paragraph("", "", "No rules are evaluated on this node. --rules.builtin of the exporter evaluates the built-in ones, --alertmanager.url also sends their alerts.")
-	case len(list.List) == 0:
-		s.paragraph(green, "", "No alert fires or is pending.")
-	default:
-		m.alertList(s, list.List)
-	}
-}
-
-func (m *topView) alertList(s *screen, list []status.Alert) {
-	for i := range list {
-		a := &list[i]
-		state := map[bool]string{true: "firing", false: "pending"}[a.Firing]
-		s.alert(a.Severity, a.Name, state+" for "+status.Ago(m.view.Time.Sub(a.Since)), a.Summary, a.Device, a.Description, s.link(a.Runbook))
-	}
 }
 
 func (m *topView) events(s *screen, list []status.Event) {
@@ -468,7 +453,9 @@ func (m *topView) details(s *screen) {
 	m.titled(s, "Processes", t)
 	if len(d.Alerts) > 0 {
 		m.section(s, "Alerts")
-		m.alertList(s, d.Alerts)
+		for i := range d.Alerts {
+			s.alert(&d.Alerts[i], m.view.Time)
+		}
 	}
 	m.section(s, "Latest events")
 	m.events(s, d.Events)

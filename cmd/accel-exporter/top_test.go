@@ -69,7 +69,7 @@ func TestTop(t *testing.T) {
 	view := func(device string) *status.View {
 		v := exampleView()
 		v.Node, v.Devices[6].Model = "node1", evil
-		v.Alerts = &status.Alerts{Firing: 1, List: []status.Alert{{Name: "AcceleratorFailed", Severity: "critical", Firing: true, Summary: "GPU 1 failed", Since: v.Time}}}
+		v.Alerts = &status.Alerts{Firing: 1, List: []status.Alert{{Labels: map[string]string{"alertname": "AcceleratorFailed", "severity": "critical"}, State: "firing", Summary: "GPU 1 failed", Since: v.Time}}}
 		v.Events = []status.Event{{What: "Xid 79", Index: "1", Time: v.Time}}
 		for i := range v.Devices {
 			if v.Devices[i].ID == device {

@@ -42,12 +42,13 @@ type Sources struct {
 	FPGA      Source `yaml:"fpga"`
 	PCIe      Source `yaml:"pcie"`
 	KernelLog Source `yaml:"kernellog"`
-	DCGM      DCGM   `yaml:"dcgm"`
+	DCGM      Source `yaml:"dcgm"`
 }
 
 // Source is the configuration common to all sources.
 type Source struct {
-	// Timeout is how long a round may take before it counts as stuck; 0 is 5s.
+	// Timeout is how long a round may take before it counts as stuck; 0 is 5s, of dcgm
+	// 10s: its library waits 5s for a host engine that does not answer.
 	Timeout time.Duration `yaml:"timeout" accept:"100ms..5m"`
 }
 

@@ -87,11 +87,3 @@ func noFamily(text string, names []string) error {
 
 // Match reports whether the family of that name is selected.
 func (f Families) Match(name string) bool { return f.re != nil && f.re.MatchString(name) }
-
-// MarshalText returns the expression.
-func (f Families) MarshalText() ([]byte, error) {
-	if f.re == nil {
-		return nil, nil
-	}
-	return []byte(strings.TrimSuffix(strings.TrimPrefix(f.re.String(), "^(?:"), ")$")), nil
-}

@@ -29,7 +29,7 @@ var troubles = map[[2]string]Trouble{
 	{"", collector.SourceStarting}: {"The first round has not finished yet.", "", ""},
 	{"", collector.SourceReleased}: {
 		"On request, every handle to its hardware is closed, and its devices are not monitored.",
-		"When the work is done, remove its file in the release directory, or send POST /-/attach?source=SOURCE.", "runbooks/AccelSourceReleased.md",
+		"When the work is done, remove the file SOURCE in the release directory.", "runbooks/AccelSourceReleased.md",
 	},
 	{"", collector.SourceCrashed}: {
 		"The library ended its worker process. The exporter starts it again, with a pause of up to a minute.",

@@ -123,7 +123,7 @@ func (v *View) detail(p *Page, s *collector.Snapshot, id string) bool {
 	}
 	if v.Alerts != nil {
 		for _, a := range v.Alerts.List {
-			if a.Device == id {
+			if a.Device() == id {
 				out.Alerts = append(out.Alerts, a)
 			}
 		}

@@ -33,9 +33,8 @@ type Options struct {
 	// where they are not configured.
 	Allocations func() (*allocation.Report, *podmap.Status, *kube.Status)
 	// Alerts returns nil if no rules are evaluated.
-	Alerts   func() *Alerts
-	Settings func() *Settings
-	Log      *slog.Logger
+	Alerts func() *Alerts
+	Log    *slog.Logger
 }
 
 // Limits of the page: of answers that are being sent, and of the time to render and send
@@ -186,8 +185,8 @@ func (p *Page) render(of request) (body []byte, code int, text string) {
 		if found := v.detail(p, s, of.device); !found && of.device != "" && !of.json {
 			return nil, http.StatusNotFound, "no such device; the status page lists all"
 		}
-		if of == (request{}) {
-			v.Settings = p.o.Settings()
+		if v.Alerts != nil && !of.json {
+			v.Alerts.List, v.More.Alerts = first(v.Alerts.List, maxAlerts)
 		}
 	case !of.json:
 		return nil, http.StatusServiceUnavailable, "no snapshot yet, try again in a second"

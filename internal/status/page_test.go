@@ -33,7 +33,6 @@ type world struct {
 	report  *allocation.Report
 	kubelet *podmap.Status
 	alerts  *Alerts
-	config  string
 }
 
 func (w *world) page() *Page {
@@ -42,10 +41,7 @@ func (w *world) page() *Page {
 		Snapshot:    func() *collector.Snapshot { return w.snap },
 		Allocations: func() (*allocation.Report, *podmap.Status, *kube.Status) { return w.report, w.kubelet, nil },
 		Alerts:      func() *Alerts { return w.alerts },
-		Settings: func() *Settings {
-			return &Settings{Flags: []Setting{{Name: "collect.interval", Value: "1s", Default: true}}, Config: w.config}
-		},
-		Log: slog.New(slog.DiscardHandler),
+		Log:         slog.New(slog.DiscardHandler),
 	})
 }
 
@@ -152,7 +148,7 @@ func TestPages(t *testing.T) {
 			change: func(*world) {},
 			want: []string{
 				"node1", "2 devices: 2 healthy", "Nothing needs attention.", "GPU 0", "61 °C", "612 W", "50 %", "40.0 of 80 GiB", "training/llm-1",
-				"No rules are evaluated on this node", "No Xid, reset, reconfiguration or other event", "accel-exporter 1.2.3", "--collect.interval",
+				"No rules are evaluated on this node", "No Xid, reset, reconfiguration or other event", "accel-exporter 1.2.3",
 			},
 			not: []string{"88 °C"},
 		},
@@ -162,7 +158,7 @@ func TestPages(t *testing.T) {
 				d.Down, d.Readings = collector.ReasonLost, d.Readings[:1]
 				d.Verdict = &collector.Verdict{State: "failed", Action: "reboot", Since: now, Reasons: []collector.Reason{{Code: "xid_79", Text: "Xid 79: the GPU no longer answers over PCIe", Severity: "failed"}}}
 				w.snap.Events = []collector.Event{{Time: now, Source: "kernellog", Device: d.ID, Kind: collector.EventXid, Code: 79, Detail: "NVRM: Xid (PCI:0000:01:00): 79"}}
-				w.alerts = &Alerts{Rules: 3, Firing: 1, List: []Alert{{Name: "AcceleratorFailed", Severity: "critical", Firing: true, Since: now, Device: d.ID, Summary: "Accelerator 1 is gone", Runbook: "https://example.com/lost"}}}
+				w.alerts = &Alerts{Rules: 3, Firing: 1, List: []Alert{{Labels: map[string]string{"alertname": "AcceleratorFailed", "severity": "critical", "device": d.ID}, State: "firing", Since: now, Summary: "Accelerator 1 is gone", Runbook: "https://example.com/lost"}}}
 			},
 			want: []string{
 				"2 devices: 1 failed, 1 healthy; 1 alert firing", "failed GPU 1, H100 80GB HBM3 The driver reports it as lost. Restart the node, with a power cycle if possible",
@@ -357,8 +353,7 @@ func haunted(s string) *world {
 		Unresolved:   []allocation.Unresolved{{Resource: s, ID: s, Namespace: s, Pod: s}},
 		Unattributed: []allocation.Process{{Device: s, PID: 1, Command: s, Reason: "other_pod", Namespace: s, Pod: s}},
 	}
-	w.alerts = &Alerts{List: []Alert{{Name: s, Severity: s, Device: s, Summary: s, Description: s, Runbook: s, Firing: true}}}
-	w.config = s
+	w.alerts = &Alerts{List: []Alert{{Labels: map[string]string{"alertname": s, "severity": s, "device": s}, Summary: s, Description: s, Runbook: s, State: s}}}
 	return w
 }
 

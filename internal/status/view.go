@@ -70,9 +70,8 @@ type View struct {
 	Resources                     []allocation.Resource
 	Strays                        []string // allocations and processes that belong to nothing
 	// More are how many further ones there are.
-	More     struct{ Notices, Alerts, Allocations, Strays int }
-	Settings *Settings `json:"-"`
-	Device   *Detail   // on the page of a device
+	More   struct{ Notices, Alerts, Allocations, Strays int }
+	Device *Detail // on the page of a device
 }
 
 // Notice is something that needs attention.
@@ -141,41 +140,35 @@ type Event struct {
 
 // Alerts are the rules that are evaluated on the node.
 type Alerts struct {
-	Evaluated               time.Time
-	Rules, Failing, Skipped int
-	List                    []Alert // firing before pending, the most severe first
-	Firing, Pending         int
+	Evaluated       time.Time
+	Rules, Skipped  int
+	Failing         []string // the errors of rules
+	List            []Alert  // firing, pending and resolved ones, each the most severe first
+	Firing, Pending int
 }
 
-// Alert is a firing or pending alert.
+// Alert is an alert that fires, is pending, or has resolved in the last minutes.
 type Alert struct {
-	Name, Severity, Device, Summary, Description, Runbook string
-	Firing                                                bool
-	Since                                                 time.Time
+	Labels                        map[string]string
+	Summary, Description, Runbook string
+	State                         string // firing, pending or resolved
+	Since                         time.Time
 }
+
+// Name, Severity and Device are labels of the alert.
+func (a *Alert) Name() string     { return a.Labels["alertname"] }
+func (a *Alert) Severity() string { return a.Labels["severity"] }
+func (a *Alert) Device() string   { return a.Labels["device"] }
 
 // Tone is that of the alert's severity.
 func (a *Alert) Tone() string {
 	switch {
-	case !a.Firing || a.Severity == "info":
+	case a.State != "firing" || a.Severity() == "info":
 		return neutral
-	case a.Severity == "critical":
+	case a.Severity() == "critical":
 		return bad
 	}
 	return warn
-}
-
-// Settings are the settings in force.
-type Settings struct {
-	Flags []Setting
-	// Config is the configuration, as YAML.
-	Config string
-}
-
-// Setting is the value of a flag.
-type Setting struct {
-	Name, Value string
-	Default     bool
 }
 
 // view returns what the page of a Snapshot shows.
@@ -196,9 +189,6 @@ func (p *Page) view(s *collector.Snapshot) *View {
 	v.allocations(report)
 	v.Alerts = p.o.Alerts()
 	v.headline()
-	if v.Alerts != nil {
-		v.Alerts.List, v.More.Alerts = first(v.Alerts.List, maxAlerts)
-	}
 	v.Notices, v.More.Notices = first(v.Notices, maxNotices)
 	v.Allocations, v.More.Allocations = first(v.Allocations, maxAllocations)
 	v.Strays, v.More.Strays = first(v.Strays, maxStrays)

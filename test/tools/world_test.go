@@ -62,11 +62,7 @@ var nodes = []simulated{
 	{name: "n3", scenario: "t4", faults: []string{"driver-unload"}},
 	{
 		name: "n4", scenario: "hgx-nvswitch", // The simulated bus has no NVSwitches.
-		flags: []string{"--dcgm.embedded", "--dcgm.health-interval=10s", "--dcgm.profiling=on", "--no-collector.pcie"},
-		config: `sources:
-  dcgm:
-    fields: [DCGM_FI_DEV_FB_RESERVED, DCGM_FI_DEV_NVLINK_PPCNT_RECOVERY_TIME_SINCE_LAST]
-`,
+		flags: []string{"--dcgm.embedded", "--dcgm.health-interval=10s", "--dcgm.profiling=on", "--no-collector.pcie", "--dcgm.fields=testdata/fields.csv"},
 		faults: []string{
 			"dcgm-profiling in-use", "nvlink 3 down 1", "xid 48 0", "dcgm-part switch:1 fatal_error 20034", "dcgm-part switch:2 link.crc_errors 50 --link=3",
 			"kernel-log nvidia-nvswitch3: SXid (PCI:0000:08:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)",

@@ -235,13 +235,14 @@ handles() {
   done 2>/dev/null | sort | uniq -c
 }
 
+# release EXPORTER: the handles before, during and after a release.
 release() {
   echo "== before" && handles "$1"
-  body POST '/-/release?source=nvidia&for=1m' || return 1
+  touch "$RAW/release/nvidia"
   sleep 3
   echo "== released" && handles "$1"
   page | grep -E '^accel_(source_(up|released)|device_up)'
-  body POST '/-/attach?source=nvidia' || return 1
+  rm "$RAW/release/nvidia"
   sleep 5
   echo "== attached" && handles "$1"
   page | grep -E '^accel_(source_(up|released)|device_up)'
@@ -335,7 +336,7 @@ mask() {
   done >>mask.sed
   echo "s|$BIN|accel-exporter|g" >>mask.sed
   for f in *; do
-    case $f in go | steps | load.py | mask.sed | *.tmp | response.* | ticks.*) continue ;; esac
+    case $f in go | release | steps | load.py | mask.sed | *.tmp | response.* | ticks.*) continue ;; esac
     sed -f mask.sed "$f" >"$OUT/$f"
   done
   grep -rhoEi '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}' "$OUT" | grep -v -- '-0000-0000-0000-' | sed 's/^/== not masked: /'
@@ -383,7 +384,6 @@ pause 12 # the slowest values are sampled every 10 s
 step 30 both-idle.txt both idle
 step 30 doctor.txt "$BIN" doctor
 step 10 who-idle.txt "$BIN" who --wide --url="http://127.0.0.1:$PORT"
-step 10 series.txt "$BIN" series --url="http://127.0.0.1:$PORT"
 step 20 scrapes.txt scrapes
 step $((CPU_SECONDS + 10)) cpu-idle.txt cpu "$exporter" "$CPU_SECONDS"
 step 60 under-load.txt under_load "$load"
@@ -393,7 +393,8 @@ step $((CPU_SECONDS / 3 + 10)) cpu-load.txt cpu "$exporter" $((CPU_SECONDS / 3))
 step 40 worker-killed.tsv kill_worker "$exporter"
 stop first
 
-start full --metrics.detail=full --web.enable-release --rules.builtin
+mkdir release
+start full --metrics.detail=full --release.directory="$RAW/release" --rules.builtin
 pause 15
 step 30 both-load-full.txt both load-full
 step 40 smi-more-load.txt more_of_smi

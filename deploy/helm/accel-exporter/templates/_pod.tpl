@@ -4,12 +4,6 @@
 {{- if .web.configSecret }}
 - --web.config.file=/etc/accel-exporter/web/web.yml
 {{- end }}
-{{- if .web.enableLifecycle }}
-- --web.enable-lifecycle
-{{- end }}
-{{- if .web.enableRelease }}
-- --web.enable-release
-{{- end }}
 {{- if .releaseDirectory }}
 - --release.directory=/run/accel-exporter
 {{- end }}
