@@ -186,7 +186,7 @@ func TestPackagedFiles(t *testing.T) {
 
 	for typed, want := range map[string]string{
 		"w": "who", "who --wi": "--wide", "rules ": "check", "alerts --u": "--url", "doctor --js": "--json",
-		"--metrics.detail ": "full", "help se": "series", "alerts --color a": "always",
+		"--metrics.detail ": "full", "help to": "top", "alerts --color a": "always",
 	} {
 		words := strings.Split(typed, " ")
 		script := `. "$0"/usr/share/bash-completion/completions/accel-exporter

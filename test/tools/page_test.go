@@ -233,7 +233,7 @@ func TestStatusPage(t *testing.T) {
 			address, _ := simulated{name: name, scenario: name, flags: append(flags, "--rules.file="+filepath.Join(root, "rules/*.yaml"))}.run(t)
 			v := open(t, address)
 			run(v, chromedp.Navigate("http://"+address+"/"))
-			v.until("Settings and build")
+			v.until("Latest events")
 			v.until(want[name])
 			v.until("Live")
 			v.legible(name)
@@ -319,7 +319,7 @@ func TestStatusPageHostileTexts(t *testing.T) {
 			holder := allocation.Allocation{Holder: allocation.Holder{Namespace: s, Pod: s}, Faults: []allocation.Fault{{Name: s}}}
 			report.Devices = append(report.Devices, allocation.Device{ID: s, Availability: allocation.Allocated, Holders: []allocation.Allocation{holder}})
 			report.Unattributed = append(report.Unattributed, allocation.Process{Device: s, PID: 1, Command: s, Reason: "other_pod", Namespace: s, Pod: s})
-			alerts.List = append(alerts.List, status.Alert{Name: s, Severity: s, Device: s, Summary: s, Description: s, Runbook: s, Firing: true})
+			alerts.List = append(alerts.List, status.Alert{Labels: map[string]string{"alertname": s, "severity": s, "device": s}, Summary: s, Description: s, Runbook: s, State: s})
 			if !arrived.Load() {
 				break
 			}
@@ -334,7 +334,6 @@ func TestStatusPageHostileTexts(t *testing.T) {
 			return report, nil, nil
 		},
 		Alerts:   func() *status.Alerts { _, _, alerts := haunted(); return alerts },
-		Settings: func() *status.Settings { return &status.Settings{Config: strings.Join(texts, "\n")} },
 	})
 	mux := http.NewServeMux()
 	p.Register(mux)
