@@ -333,7 +333,7 @@ func TestStatusPageHostileTexts(t *testing.T) {
 			_, report, _ := haunted()
 			return report, nil, nil
 		},
-		Alerts:   func() *status.Alerts { _, _, alerts := haunted(); return alerts },
+		Alerts: func() *status.Alerts { _, _, alerts := haunted(); return alerts },
 	})
 	mux := http.NewServeMux()
 	p.Register(mux)
