@@ -140,7 +140,7 @@ func TestWitnessesOfAnEvent(t *testing.T) {
 		s.Emit(Event{Source: "kernellog", PCI: "0000:1b:00.0", Kind: EventXid, Code: 79, Detail: "fallen off\nthe bus"})
 		tick()
 		events := s.Latest().Events
-		if len(events) != 1 || len(events[0].Witnesses) != 2 || events[0].Detail != "fallen off?the bus" || events[0].Device != "GPU-a" {
+		if len(events) != 1 || len(events[0].Witnesses) != 2 || events[0].Detail != "fallen off the bus" || events[0].Device != "GPU-a" {
 			t.Errorf("Events: %+v", events)
 		}
 		if len(news) != 2 || news[0].Witnesses != nil || len(news[1].Witnesses) != 2 || news[1].Device != "GPU-a" {

@@ -111,12 +111,12 @@ var (
 
 	DeviceFileUsable = define(Metric{
 		Name:   "accel_device_file_usable",
-		Help:   "1 if a device file that programs need exists, belongs to the device and has the owner and mode that the driver is configured with, else 0 with the reason. The file is not opened.",
+		Help:   "1 if a device file that programs need exists and has the owner and mode that the driver is configured with, else 0 with the reason. The file is not opened.",
 		Kind:   Gauge,
 		Labels: []string{"file", "reason"},
 		Range:  boolean,
-		Values: []string{"file: nvidia0 and so on, nvidiactl, nvidia-uvm; of AMD GPUs dri/renderD128 and so on, kfd, whose owner and mode are not compared", "reason: empty when usable, else missing, wrong_device (another device number, or not a device file), permissions"},
-		From:   []string{"procfs driver/nvidia/gpus/*/information, driver/nvidia/params, devices; sysfs drm/renderD*/dev; stat of /dev"},
+		Values: []string{"file: nvidia0 and so on, nvidiactl, nvidia-uvm; of AMD GPUs dri/renderD128 and so on, kfd, whose owner and mode are not compared", "reason: empty when usable, else missing, wrong_device (no device file), permissions"},
+		From:   []string{"procfs driver/nvidia/gpus/*/information, driver/nvidia/params, devices; sysfs drm/renderD*; stat of /dev"},
 	})
 )
 

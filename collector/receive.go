@@ -110,13 +110,16 @@ func (e *Event) tidy(now time.Time) {
 		e.Time = now // the origin has no valid time
 	}
 	e.Time = anchored(e.Time, now)
-	e.Sub, e.Detail = oneLine(e.Sub), oneLine(e.Detail)
+	e.Sub, e.Detail = OneLine(e.Sub), OneLine(e.Detail)
 }
 
-// oneLine returns s without line breaks and of at most MaxDetail bytes.
-func oneLine(s string) string {
+// OneLine returns s without control characters and of at most MaxDetail bytes.
+func OneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == utf8.RuneError {
+		switch {
+		case r < ' ', r == 0x7f:
+			return ' '
+		case r == utf8.RuneError:
 			return '?'
 		}
 		return r
@@ -124,7 +127,7 @@ func oneLine(s string) string {
 	if len(s) > MaxDetail {
 		s = strings.ToValidUTF8(s[:MaxDetail], "")
 	}
-	return s
+	return strings.TrimRight(s, " ")
 }
 
 // returned processes the outcome of a finished round.

@@ -169,7 +169,7 @@ const labelBytes = 120
 
 // tidy makes a driver's text fit for a label.
 func tidy(s string) string {
-	s = strings.TrimSpace(oneLine(s))
+	s = strings.TrimSpace(collector.OneLine(s))
 	if len(s) > labelBytes {
 		s = strings.TrimSpace(strings.ToValidUTF8(s[:labelBytes], ""))
 	}

@@ -69,7 +69,7 @@ func FuzzTexts(f *testing.F) {
 		if v, ok := hexadecimal(s); ok && strings.ContainsAny(s, "-+_ ") {
 			t.Errorf("%q is %d", s, v)
 		}
-		for _, text := range []string{tidy(s), oneLine(s), deviceTreeText([]byte(s))} {
+		for _, text := range []string{tidy(s), deviceTreeText([]byte(s))} {
 			if !utf8.ValidString(text) || strings.ContainsAny(text, "\n\x00\x7f") || len(text) > 500 {
 				t.Errorf("%q became %q", s, text)
 			}

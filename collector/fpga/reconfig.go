@@ -197,20 +197,6 @@ func (g *region) count(c reconfiguration, id string, known bool) collector.Event
 	}
 	return collector.Event{
 		Time: c.ended, Source: Name, Device: g.device, Kind: collector.EventReconfiguration,
-		Code: uint64(c.outcome), Sub: outcomes[c.outcome], Detail: oneLine(detail),
+		Code: uint64(c.outcome), Sub: outcomes[c.outcome], Detail: detail,
 	}
-}
-
-// oneLine makes a text fit for Event.Detail.
-func oneLine(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
-	if len(s) > collector.MaxDetail {
-		s = strings.ToValidUTF8(s[:collector.MaxDetail], "")
-	}
-	return s
 }

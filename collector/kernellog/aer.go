@@ -99,7 +99,7 @@ func (p *Parser) aer(text string) (collector.Event, Outcome) {
 	}
 	if strings.HasPrefix(body, recoverMark) && p.fatal && p.reports(driver, at) {
 		// The kernel has reset the link to the device.
-		return collector.Event{Kind: collector.EventPCIeRecoveryFailed, PCI: at, Detail: detail(text)}, Reported
+		return collector.Event{Kind: collector.EventPCIeRecoveryFailed, PCI: at, Detail: text}, Reported
 	}
 	if b := busError.FindStringSubmatch(body); b != nil {
 		severity := severities[b[1]]
@@ -111,7 +111,7 @@ func (p *Parser) aer(text string) (collector.Event, Outcome) {
 		}
 		if b[2] == "Inaccessible" {
 			// No status could be read, so no status line follows.
-			return collector.Event{Kind: collector.EventAER, PCI: at, Sub: severity + "/Inaccessible", Detail: detail(text)}, Reported
+			return collector.Event{Kind: collector.EventAER, PCI: at, Sub: severity + "/Inaccessible", Detail: text}, Reported
 		}
 		return p.expect(aerHead{at: at, severity: severity, text: text})
 	}
@@ -134,7 +134,7 @@ func (p *Parser) aer(text string) (collector.Event, Outcome) {
 	p.heads = slices.Delete(p.heads, i, i+1)
 	return collector.Event{
 		Kind: collector.EventAER, PCI: at, Code: uint64(bits), Sub: severity + "/" + errorName(severity, bits),
-		Detail: detail(head.text + "; " + body),
+		Detail: head.text + "; " + body,
 	}, Reported
 }
 
@@ -167,7 +167,6 @@ func (p *Parser) expect(h aerHead) (collector.Event, Outcome) {
 	if len(p.heads) == maxHeads {
 		p.heads = slices.Delete(p.heads, 0, 1)
 	}
-	h.text = detail(h.text)
 	p.heads = append(p.heads, h)
 	return collector.Event{}, Part
 }

@@ -100,7 +100,7 @@ func (p *Parser) amdgpu(text string) (collector.Event, Outcome) {
 	if m == nil {
 		return collector.Event{}, Unrelated
 	}
-	e, body := collector.Event{Detail: detail(text)}, m[5]
+	e, body := collector.Event{Detail: text}, m[5]
 	if m[1] != "" {
 		e.PCI = address(m[1:])
 	}

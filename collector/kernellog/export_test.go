@@ -35,12 +35,6 @@ func (f *Fed) Feed(b []byte) { f.r.feed(b) }
 // Reopen has the log be a device that is opened, perhaps again.
 func (f *Fed) Reopen() { f.r.attach(&stream{past: true}) }
 
-// IsPast reports whether the record is older than the first record of tail, of
-// a device.
-func IsPast(tail *os.File, seq uint64) bool {
-	return (&stream{past: true, tail: tail}).isPast(position{seq: seq, numbered: true})
-}
-
 // Malformed returns how many lines were refused.
 func (f *Fed) Malformed() uint64 {
 	return f.r.source.counts.xids.Load() + f.r.source.counts.sxids.Load()
@@ -49,8 +43,8 @@ func (f *Fed) Malformed() uint64 {
 type still bool
 
 func (still) follow(<-chan struct{}, *reader, func()) error { return nil }
-func (s still) isPast(position) bool                        { return bool(s) }
-func (still) files() []*os.File                             { return nil }
+func (s still) isPast(int) bool                             { return bool(s) }
+func (still) handle() *os.File                              { return nil }
 
 // Line parses one line of any log. For a record of several lines it returns the
 // last related result.

@@ -24,7 +24,7 @@ type fileLog struct {
 	line int64 // offset of the current line
 }
 
-func (l *fileLog) files() []*os.File { return []*os.File{l.file} }
+func (l *fileLog) handle() *os.File { return l.file }
 
 func (l *fileLog) follow(stop <-chan struct{}, r *reader, ready func()) error {
 	l.end = l.opened.Size()
@@ -110,4 +110,4 @@ func (l *fileLog) renew(r *reader, buf []byte, stop <-chan struct{}) error {
 }
 
 // isPast compares the beginning of the line with the end of the past.
-func (l *fileLog) isPast(at position) bool { return l.line+int64(at.offset) < l.end }
+func (l *fileLog) isPast(offset int) bool { return l.line+int64(offset) < l.end }

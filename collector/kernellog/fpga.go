@@ -51,7 +51,7 @@ const maxRepeated = 256
 // fpga parses a message of a driver of FPGAs. The device of a message without an address is
 // the name that the kernel has for it, or the driver's.
 func (p *Parser) fpga(text string) (collector.Event, Outcome) {
-	e := collector.Event{Detail: detail(text)}
+	e := collector.Event{Detail: text}
 	if m := inaccessible.FindStringSubmatch(text); m != nil && collector.IsAcceleratorDriver(m[1]) {
 		e.Kind, e.PCI = collector.EventBusLoss, address(m[2:])
 	} else if m := xrtLine.FindStringSubmatch(text); m != nil {

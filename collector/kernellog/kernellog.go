@@ -173,7 +173,7 @@ func (s *Source) follow(ready func()) error {
 	if err != nil {
 		return err
 	}
-	defer func() { s.release(l.files()...) }()
+	defer func() { s.release(l.handle()) }()
 	s.reader.attach(l)
 	err = l.follow(s.stop, s.reader, func() {
 		s.mu.Lock()

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
@@ -53,7 +52,8 @@ func NewParser(accelerator func(pciAddress string) bool) *Parser {
 }
 
 // Parse parses one message without the prefix of the log: the unescaped text of
-// a record of /dev/kmsg, one line. The Event has no Time and no Source.
+// a record of /dev/kmsg, one line. The Event has no Time and no
+// Source, and in Detail the whole text.
 func (p *Parser) Parse(line []byte) (collector.Event, Outcome) {
 	if !p.concerns(line) {
 		return collector.Event{}, Unrelated
@@ -117,22 +117,4 @@ func decimal(digits string) uint64 {
 func hexadecimal(digits string) uint32 {
 	n, _ := strconv.ParseUint(digits, 16, 32)
 	return uint32(n)
-}
-
-// detail returns text as one line of valid UTF-8, at most MaxDetail bytes.
-func detail(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == utf8.RuneError {
-			return '?'
-		}
-		return r
-	}, strings.TrimRight(text, " \t"))
-	if len(text) <= collector.MaxDetail {
-		return text
-	}
-	end := collector.MaxDetail
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
 }

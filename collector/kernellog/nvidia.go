@@ -55,7 +55,7 @@ func (p *Parser) nvrm(text string) (collector.Event, Outcome) {
 		return p.xid(text)
 	}
 	if m := loading.FindStringSubmatch(text); m != nil {
-		return collector.Event{Kind: collector.EventDriverLoaded, Detail: detail(m[1])}, Reported
+		return collector.Event{Kind: collector.EventDriverLoaded, Detail: m[1]}, Reported
 	}
 	if m := theGPU.FindStringSubmatch(text); m != nil {
 		p.lost, p.left = address(m[1:]), 2
@@ -66,7 +66,7 @@ func (p *Parser) nvrm(text string) (collector.Event, Outcome) {
 	}
 	if p.left > 0 && strings.HasPrefix(text, "NVRM: fallen off the bus") {
 		p.left, p.explained = 0, p.lost
-		return collector.Event{Kind: collector.EventBusLoss, PCI: p.lost, Detail: detail(text)}, Reported
+		return collector.Event{Kind: collector.EventBusLoss, PCI: p.lost, Detail: text}, Reported
 	}
 	p.left = max(p.left-1, 0)
 	if m := fallen.FindStringSubmatch(text); m != nil {
@@ -74,13 +74,13 @@ func (p *Parser) nvrm(text string) (collector.Event, Outcome) {
 		if m[5] == "" {
 			at = address(m[1:])
 		}
-		return collector.Event{Kind: collector.EventBusLoss, PCI: at, Detail: detail(text)}, Reported
+		return collector.Event{Kind: collector.EventBusLoss, PCI: at, Detail: text}, Reported
 	}
 	if m := gspStuck.FindStringSubmatch(text); m != nil {
-		return collector.Event{Kind: collector.EventFirmwareStuck, PCI: address(m[1:]), Sub: subGSP, Detail: detail(text)}, Reported
+		return collector.Event{Kind: collector.EventFirmwareStuck, PCI: address(m[1:]), Sub: subGSP, Detail: text}, Reported
 	}
 	if strings.Contains(text, watchdogMark) { // without an address
-		return collector.Event{Kind: collector.EventHang, Detail: detail(text)}, Reported
+		return collector.Event{Kind: collector.EventHang, Detail: text}, Reported
 	}
 	return collector.Event{}, Unrelated
 }
@@ -94,7 +94,7 @@ func (p *Parser) xid(text string) (collector.Event, Outcome) {
 	if code == 0 {
 		return collector.Event{}, MalformedXid
 	}
-	e := collector.Event{Kind: collector.EventXid, PCI: address(m[1:]), Code: code, Detail: detail(text)}
+	e := collector.Event{Kind: collector.EventXid, PCI: address(m[1:]), Code: code, Detail: text}
 	if gpuInstance != "" { // a GPU instance and its compute instance: 5/0
 		e.Place = strconv.FormatUint(decimal(gpuInstance), 10)
 		if computeInstance != "" {
@@ -128,7 +128,7 @@ func sxid(text string) (collector.Event, Outcome) {
 	case m == nil:
 		return collector.Event{}, Unrelated
 	}
-	e := collector.Event{Kind: collector.EventSXid, PCI: address(m[1:]), Code: decimal(m[5]), Detail: detail(text)}
+	e := collector.Event{Kind: collector.EventSXid, PCI: address(m[1:]), Code: decimal(m[5]), Detail: text}
 	word, _, _ := strings.Cut(m[6], ",")
 	word, _, _ = strings.Cut(word, " ")
 	switch word {

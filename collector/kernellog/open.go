@@ -24,7 +24,7 @@ func (s *Source) openLog(path string) (follower, error) {
 	if st.Mode().IsRegular() {
 		return &fileLog{source: s, path: path, file: f, opened: st}, nil
 	}
-	return newStream(s, path, f), nil
+	return &stream{file: f, past: true}, nil
 }
 
 func (s *Source) openFile(path string) (*os.File, error) {
@@ -42,14 +42,12 @@ func (s *Source) openFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// release closes files and forgets them.
-func (s *Source) release(files ...*os.File) {
+// release closes a file and forgets it.
+func (s *Source) release(f *os.File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open = slices.DeleteFunc(s.open, func(f *os.File) bool { return slices.Contains(files, f) })
-	for _, f := range files {
-		f.Close()
-	}
+	s.open = slices.DeleteFunc(s.open, func(o *os.File) bool { return o == f })
+	f.Close()
 }
 
 // follower is an opened log.
@@ -57,7 +55,8 @@ type follower interface {
 	// follow feeds r until the log ends, with the reason as error, or stop is
 	// closed. It calls ready once the past of the log has been fed.
 	follow(stop <-chan struct{}, r *reader, ready func()) error
-	// isPast reports whether a line was in the log when it was opened.
-	isPast(line position) bool
-	files() []*os.File
+	// isPast reports whether a line was in the log when it was opened; offset is its
+	// place in the bytes that the log has fed last.
+	isPast(offset int) bool
+	handle() *os.File
 }

@@ -47,7 +47,7 @@ func (p *Parser) probe(text string) (collector.Event, Outcome) {
 		p.explained = ""
 		return collector.Event{}, Part
 	}
-	return collector.Event{Kind: collector.EventProbeFailed, PCI: at, Detail: detail(text)}, Reported
+	return collector.Event{Kind: collector.EventProbeFailed, PCI: at, Detail: text}, Reported
 }
 
 // nvidiaProbe parses what NVIDIA's driver reports of a GPU that it cannot start.
@@ -56,7 +56,7 @@ func (p *Parser) nvidiaProbe(text string) (collector.Event, Outcome) {
 		p.region = true
 		return collector.Event{}, Part
 	}
-	e := collector.Event{Kind: collector.EventProbeFailed, Detail: detail(text)}
+	e := collector.Event{Kind: collector.EventProbeFailed, Detail: text}
 	if m := regionLine.FindStringSubmatch(text); m != nil && p.region {
 		p.region = false
 		e.PCI, e.Sub = address(m[1:]), subNoRegion

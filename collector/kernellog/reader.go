@@ -15,13 +15,6 @@ import (
 // kernel has at most 8 KiB.
 const maxLine = 64 << 10
 
-// position is the place of a line in its log.
-type position struct {
-	offset   int    // in bytes, from the beginning of its chunk
-	seq      uint64 // of its record
-	numbered bool   // seq is valid
-}
-
 // reader splits a log into lines and converts them to events.
 type reader struct {
 	source *Source
@@ -100,7 +93,6 @@ func (r *reader) line(line []byte, offset int) {
 	if !rec.kernel {
 		return
 	}
-	at := position{offset, rec.seq, true}
 	text := rec.text
 	if bytes.IndexByte(text, '\\') >= 0 {
 		text = unescape(text)
@@ -108,7 +100,7 @@ func (r *reader) line(line []byte, offset int) {
 	for {
 		// Several lines that the driver prints at once are one record.
 		line, rest, more := bytes.Cut(text, []byte{'\n'})
-		r.report(line, at, func() time.Time {
+		r.report(line, offset, true, func() time.Time {
 			if r.boot.IsZero() {
 				return time.Time{}
 			}
@@ -143,14 +135,15 @@ func (r *reader) plain(line []byte, offset int) {
 		return
 	}
 	text, stamp := stripPrefix(line)
-	r.report(text, position{offset: offset}, func() time.Time {
+	r.report(text, offset, false, func() time.Time {
 		return stamp.time(r.boot, r.source.opts.Now())
 	})
 }
 
 // report emits the event of a message, if it is one. A live event gets the
-// current time: the log's clock drifts by minutes in a month.
-func (r *reader) report(text []byte, at position, written func() time.Time) {
+// current time: the log's clock drifts by minutes in a month. A record is of this
+// boot; a line may be of an earlier one.
+func (r *reader) report(text []byte, offset int, record bool, written func() time.Time) {
 	e, outcome := r.parser.Parse(text)
 	switch outcome {
 	case MalformedXid:
@@ -159,7 +152,7 @@ func (r *reader) report(text []byte, at position, written func() time.Time) {
 		r.source.counts.sxids.Add(1)
 	case Reported:
 		now := r.source.opts.Now()
-		if e.Source, e.Time = Name, now; r.log.isPast(at) {
+		if e.Source, e.Time = Name, now; r.log.isPast(offset) {
 			e.Past = true
 			if t := written(); !t.IsZero() {
 				r.dated = t
@@ -167,7 +160,7 @@ func (r *reader) report(text []byte, at position, written func() time.Time) {
 			if !r.dated.IsZero() && r.dated.Before(now) {
 				e.Time = r.dated
 			}
-			if !at.numbered && e.Time.Before(r.boot) {
+			if !record && e.Time.Before(r.boot) {
 				return // of an earlier boot: the file outlives it, the fault does not
 			}
 		}

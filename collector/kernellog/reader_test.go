@@ -73,31 +73,6 @@ func TestReopenedDevice(t *testing.T) {
 	}
 }
 
-// The first record at the device's end is the first one after the past.
-func TestEndOfPast(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "tail")
-	for _, tc := range []struct {
-		tail string
-		seq  uint64
-		want bool
-	}{
-		{"", 5, true},
-		{record(6, 13), 5, true},
-		{record(6, 13), 6, false},
-		{record(6, 13), 7, false},
-	} {
-		write(t, path, tc.tail, os.O_TRUNC)
-		tail, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := kernellog.IsPast(tail, tc.seq); got != tc.want {
-			t.Errorf("%q: record %d: past %v, want %v", tc.tail, tc.seq, got, tc.want)
-		}
-		tail.Close()
-	}
-}
-
 // Sysfs determines which of the devices with PCIe errors are accelerators.
 func TestSysfs(t *testing.T) {
 	dir := t.TempDir()

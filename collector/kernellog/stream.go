@@ -1,7 +1,6 @@
 package kernellog
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -21,37 +20,11 @@ const (
 
 // stream is a log that returns each record once: /dev/kmsg, or a pipe.
 type stream struct {
-	source *Source
-	path   string
-	file   *os.File
-	// tail is a second handle, at the end of the log when it was opened. Its
-	// first record is the first one after the past.
-	tail *os.File
-	next uint64 // sequence number of that record
-	seen bool   // next is valid
-	past bool   // still within the past
+	file *os.File
+	past bool // still within the past, which ends with the first pause
 }
 
-func newStream(s *Source, path string, f *os.File) *stream {
-	st := &stream{source: s, path: path, file: f, past: true}
-	tail, err := s.openFile(path)
-	if err != nil {
-		return st // the past ends with the first pause
-	}
-	if _, err := tail.Seek(0, io.SeekEnd); err != nil {
-		s.release(tail)
-		return st
-	}
-	st.tail = tail
-	return st
-}
-
-func (l *stream) files() []*os.File {
-	if l.tail == nil {
-		return []*os.File{l.file}
-	}
-	return []*os.File{l.file, l.tail}
-}
+func (l *stream) handle() *os.File { return l.file }
 
 func (l *stream) follow(stop <-chan struct{}, r *reader, ready func()) error {
 	buf := make([]byte, chunk)
@@ -81,23 +54,7 @@ func (l *stream) follow(stop <-chan struct{}, r *reader, ready func()) error {
 	}
 }
 
-// isPast compares sequence numbers; the past of a log without them ends with
-// the first pause.
-func (l *stream) isPast(at position) bool {
-	if !l.past || !at.numbered {
-		return l.past
-	}
-	if !l.seen && l.tail != nil {
-		buf := make([]byte, chunk)
-		if n, err := read(l.tail, buf, false); err == nil {
-			line, _, _ := bytes.Cut(buf[:n], []byte{'\n'})
-			if rec, ok := parseRecord(line); ok {
-				l.next, l.seen = rec.seq, true
-			}
-		}
-	}
-	return !l.seen || at.seq < l.next
-}
+func (l *stream) isPast(int) bool { return l.past }
 
 // read reads once, without waiting or until data arrives or f is closed. It
 // returns os.ErrNoDeadline where f does not support waiting, and EAGAIN where

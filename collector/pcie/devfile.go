@@ -2,7 +2,6 @@ package pcie
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strconv"
@@ -10,18 +9,9 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/solo"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
-)
-
-// Numbers of NVIDIA's device files, constant for decades
-// (nv-chardev-numbers.h). Numbers of nvidia-uvm are assigned at load.
-const (
-	nvidiaMajor  = 195
-	controlMinor = 255
 )
 
 // driverSlot reads what NVIDIA's driver shows of one GPU, and checks its device
@@ -116,33 +106,37 @@ func (l *driverLooker) look(now time.Time) driverView {
 	switch driver, _ := l.sys.driver(); {
 	case l.dev == "":
 	case v.minor != "":
-		minor, _ := strconv.ParseUint(v.minor, 10, 32)
 		params, _ := l.proc.ReadBytes("driver/nvidia/params", 4*sysfs.Page)
 		want := parseParams(string(params))
-		l.check(&v, "nvidia"+v.minor, unix.Mkdev(nvidiaMajor, uint32(minor)), want)
-		l.check(&v, "nvidiactl", unix.Mkdev(nvidiaMajor, controlMinor), want)
-		if major, ok := l.majorOf("nvidia-uvm"); ok {
-			l.check(&v, "nvidia-uvm", unix.Mkdev(major, 0), want)
+		l.check(&v, "nvidia"+v.minor, want)
+		l.check(&v, "nvidiactl", want)
+		if l.registered("nvidia-uvm") {
+			l.check(&v, "nvidia-uvm", want)
 		}
 	case driver == "amdgpu": // the render node, and the file for ROCm; udev sets owner and mode
 		nodes, _ := l.sys.fs.Names(l.sys.path + "/drm")
 		for _, node := range nodes {
-			var major, minor uint32
-			text, _ := l.sys.fs.Read(l.sys.path + "/drm/" + node + "/dev")
-			if n, _ := fmt.Sscanf(text, "%d:%d", &major, &minor); n == 2 && strings.HasPrefix(node, "renderD") {
-				l.check(&v, "dri/"+node, unix.Mkdev(major, minor), nil)
+			if strings.HasPrefix(node, "renderD") {
+				l.check(&v, "dri/"+node, nil)
 			}
 		}
-		if major, ok := l.majorOf("kfd"); ok {
-			l.check(&v, "kfd", unix.Mkdev(major, 0), nil)
+		if l.registered("kfd") {
+			l.check(&v, "kfd", nil)
 		}
 	}
 	return v
 }
 
-// check compares a device file with its expected number, owner and mode; want is
-// nil where any will do. A file that cannot be looked at has no state.
-func (l *driverLooker) check(v *driverView, name string, number uint64, want *access) {
+// registered reports whether a driver has registered character devices of the name.
+func (l *driverLooker) registered(name string) bool {
+	text, _ := l.proc.ReadBytes("devices", 4*sysfs.Page)
+	list, _, _ := strings.Cut(string(text), "Block devices:")
+	return strings.Contains(list, " "+name+"\n")
+}
+
+// check compares a device file with its expected owner and mode; want is nil where
+// any will do. A file that cannot be looked at has no state.
+func (l *driverLooker) check(v *driverView, name string, want *access) {
 	reason := ""
 	info, err := l.stat(filepath.Join(l.dev, name))
 	switch {
@@ -150,11 +144,11 @@ func (l *driverLooker) check(v *driverView, name string, number uint64, want *ac
 		reason = "missing"
 	case err != nil:
 		return
+	case info.Mode()&fs.ModeCharDevice == 0:
+		reason = "wrong_device"
 	default:
 		st, ok := info.Sys().(*syscall.Stat_t)
-		if !ok || info.Mode()&fs.ModeCharDevice == 0 || st.Rdev != number {
-			reason = "wrong_device"
-		} else if want != nil && *want != (access{st.Uid, st.Gid, uint32(info.Mode().Perm())}) {
+		if ok && want != nil && *want != (access{st.Uid, st.Gid, uint32(info.Mode().Perm())}) {
 			reason = "permissions"
 		}
 	}
@@ -182,32 +176,3 @@ func parseParams(text string) *access {
 	}
 	return &access{uid, gid, mode}
 }
-
-// majorOf returns the major number of a driver's files, which the kernel assigns
-// when the driver is loaded.
-func (l *driverLooker) majorOf(name string) (uint32, bool) {
-	text, _ := l.proc.ReadBytes("devices", 4*sysfs.Page)
-	return charMajor(string(text), name)
-}
-
-// charMajor returns the major number of a character device, from the text of
-// /proc/devices.
-func charMajor(text, name string) (uint32, bool) {
-	_, list, _ := strings.Cut(text, "Character devices:")
-	list, _, _ = strings.Cut(list, "Block devices:")
-	for line := range strings.Lines(list) {
-		number, device, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if device == name {
-			n, err := strconv.ParseUint(number, 10, majorBits)
-			return uint32(n), err == nil
-		}
-	}
-	return 0, false
-}
-
-// majorBits and minorBits are the length of the kernel's device numbers
-// (include/linux/kdev_t.h).
-const (
-	majorBits = 12
-	minorBits = 20
-)

@@ -51,6 +51,9 @@ func parseInformation(text string) information {
 	return in
 }
 
+// minorBits is the length of the kernel's minor numbers (include/linux/kdev_t.h).
+const minorBits = 20
+
 // maxModel is the length of the longest product name of NVML, in bytes.
 const maxModel = 96
 

@@ -200,27 +200,3 @@ func TestOverflow(t *testing.T) {
 		}
 	})
 }
-
-// TestClocksDiffer: Alertmanager gets alerts with times of Alertmanager's clock. By a node's
-// clock that is hours behind, a firing alert would be over when it arrives.
-func TestClocksDiffer(t *testing.T) {
-	for _, ahead := range []time.Duration{0, 30 * time.Second, 5 * time.Hour, -5 * time.Hour} {
-		bubble(t, settings(address), func(t *testing.T, m *manager, r *rig) {
-			m.answer = func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
-				w.Header().Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
-				return false
-			}
-			for range 2 {
-				r.Send(firing("A"))
-				synctest.Wait()
-				time.Sleep(time.Minute)
-			}
-			left := time.Duration(0)
-			m.set(func() { left = time.Time(m.alerts["A"].EndsAt).Sub(time.Now().Add(ahead)) })
-			if want := 3 * time.Minute; ahead.Abs() > time.Minute && (left-want).Abs() > 2*time.Second || ahead.Abs() < time.Minute && left != want-ahead {
-				t.Errorf("ahead by %v: the alert has %v left, want %v", ahead, left, want)
-			}
-			r.stop()
-		})
-	}
-}

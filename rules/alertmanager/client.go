@@ -25,27 +25,6 @@ type client struct {
 	http    *http.Client
 	address string
 	plain   bool // credentials are sent unencrypted
-	// date is the time of day of the server in its last response, and dated when
-	// that came.
-	date, dated time.Time
-}
-
-// maxSkew is how far the clocks of the node and of a server may differ before alerts
-// get the times of the server. It is less than the validity of an alert.
-const maxSkew = time.Minute
-
-// ahead returns by how much the clock of the server was ahead of the node's at made,
-// zero for less than maxSkew. By a clock that is behind, every alert would be over
-// when it arrives.
-func (c *client) ahead(made time.Time) time.Duration {
-	if c.date.IsZero() {
-		return 0
-	}
-	d := c.date.Add(made.Sub(c.dated)).Sub(made)
-	if d.Abs() < maxSkew {
-		return 0
-	}
-	return d
 }
 
 // newClient reads the certificates, to find mistakes in them before use. They and the
@@ -83,7 +62,7 @@ func newClient(u *url.URL, h HTTP, dial dialFunc) (*client, error) {
 func (c *client) post(ctx context.Context, items []*item) answer {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.address, bytes.NewReader(body(items, c.ahead)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.address, bytes.NewReader(body(items)))
 	if err != nil {
 		return noAnswer(err)
 	}
@@ -99,11 +78,7 @@ func (c *client) post(ctx context.Context, items []*item) answer {
 		return noAnswer(err)
 	}
 	defer resp.Body.Close()
-	now := time.Now()
-	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		c.date, c.dated = date, now
-	}
-	return readAnswer(resp, now)
+	return readAnswer(resp, time.Now())
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }

@@ -9,26 +9,18 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// Alert is one notification of an alert. Its labels, after external labels and
-// relabelling, identify it.
+// Alert is one notification of an alert, in the form of Alertmanager's API. Its
+// labels, after external labels and relabelling, identify it.
 type Alert struct {
-	Labels, Annotations map[string]string
-	StartsAt            time.Time
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	StartsAt    time.Time         `json:"startsAt,omitzero"`
 	// EndsAt is in the past if the alert is resolved. Otherwise Alertmanager
 	// resolves the alert then, unless a newer notification arrives; zero leaves
 	// that to its resolve_timeout.
-	EndsAt time.Time
+	EndsAt time.Time `json:"endsAt,omitzero"`
 	// GeneratorURL links to the source of the alert; it may be empty.
-	GeneratorURL string
-}
-
-// posted is an alert in the form of Alertmanager's API.
-type posted struct {
-	Labels       map[string]string `json:"labels"`
-	Annotations  map[string]string `json:"annotations"`
-	StartsAt     time.Time         `json:"startsAt,omitzero"`
-	EndsAt       time.Time         `json:"endsAt,omitzero"`
-	GeneratorURL string            `json:"generatorURL,omitempty"`
+	GeneratorURL string `json:"generatorURL,omitempty"`
 }
 
 // item is a queued alert. It is immutable, because all endpoints share it.
@@ -36,43 +28,29 @@ type item struct {
 	key      string // identity
 	name     string // for logs
 	seq      uint64 // increases with each notification
-	alert    posted
+	end      time.Time
 	resolved bool
 	json     []byte
-	made     time.Time // by the clock that the alert's times are of
+	made     time.Time
 }
 
 // newItem returns the alert with the labels ls.
 func newItem(a *Alert, ls labels.Labels, seq uint64, now time.Time) *item {
 	it := &item{
-		key: string(ls.Bytes(nil)), name: ls.Get(labels.AlertName), seq: seq, made: now,
+		key: string(ls.Bytes(nil)), name: ls.Get(labels.AlertName), seq: seq, end: a.EndsAt, made: now,
 		resolved: !a.EndsAt.IsZero() && !a.EndsAt.After(now),
-		alert:    posted{ls.Map(), a.Annotations, a.StartsAt, a.EndsAt, a.GeneratorURL},
 	}
-	it.json, _ = json.Marshal(it.alert) // texts and times always encode
+	sent := *a
+	sent.Labels = ls.Map()
+	it.json, _ = json.Marshal(sent) // texts and times always encode
 	return it
 }
 
-// at returns the alert as JSON, with its times by a clock that is ahead of the node's.
-func (it *item) at(ahead time.Duration) []byte {
-	if ahead == 0 {
-		return it.json
-	}
-	moved := it.alert
-	for _, t := range []*time.Time{&moved.StartsAt, &moved.EndsAt} {
-		if !t.IsZero() {
-			*t = t.Add(ahead)
-		}
-	}
-	data, _ := json.Marshal(moved)
-	return data
-}
-
 // body returns the request for items.
-func body(items []*item, ahead func(made time.Time) time.Duration) []byte {
-	var parts [][]byte
-	for _, it := range items {
-		parts = append(parts, it.at(ahead(it.made)))
+func body(items []*item) []byte {
+	parts := make([][]byte, len(items))
+	for i, it := range items {
+		parts[i] = it.json
 	}
 	return slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
 }
@@ -80,8 +58,8 @@ func body(items []*item, ahead func(made time.Time) time.Duration) []byte {
 // expired reports whether the end of a firing alert has passed without a newer
 // notification.
 func (it *item) expired(now time.Time) bool {
-	end := it.alert.EndsAt
-	return !it.resolved && !end.IsZero() && end.Sub(it.made) <= now.Sub(it.made)
+	// By the monotonic clock, which is not set.
+	return !it.resolved && !it.end.IsZero() && it.end.Sub(it.made) <= now.Sub(it.made)
 }
 
 // queue contains the latest state of each undelivered alert of an endpoint, by its

@@ -1,11 +1,10 @@
 package engine
 
 import (
-	"encoding/json"
-	"math"
 	"slices"
-	"strconv"
 	"time"
+
+	"github.com/prometheus/common/model"
 )
 
 // State is the state of an alert.
@@ -27,7 +26,7 @@ type Alert struct {
 	Annotations map[string]string `json:"annotations"`
 	State       State             `json:"state"`
 	// Value is the value of the expression when it last yielded the alert.
-	Value Number `json:"value"`
+	Value model.SampleValue `json:"value"`
 	// ActiveAt is when the alert became pending, FiredAt when it started to
 	// fire, ResolvedAt when it resolved.
 	ActiveAt   time.Time `json:"active_at,omitzero"`
@@ -53,32 +52,6 @@ func (a *Alert) EndsAt() time.Time {
 		return a.ResolvedAt
 	}
 	return a.ValidUntil
-}
-
-// Number is a float that survives JSON: NaN and the infinities are the texts
-// "NaN", "+Inf" and "-Inf".
-type Number float64
-
-// String returns the shortest form.
-func (n Number) String() string { return strconv.FormatFloat(float64(n), 'g', -1, 64) }
-
-// MarshalJSON implements json.Marshaler.
-func (n Number) MarshalJSON() ([]byte, error) {
-	if f := float64(n); math.IsNaN(f) || math.IsInf(f, 0) {
-		return json.Marshal(n.String())
-	}
-	return json.Marshal(float64(n))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (n *Number) UnmarshalJSON(data []byte) error {
-	var text string
-	if json.Unmarshal(data, &text) != nil {
-		return json.Unmarshal(data, (*float64)(n))
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	*n = Number(f)
-	return err
 }
 
 // Urgency is smaller for more urgent alerts: by state, then by severity.

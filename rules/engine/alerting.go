@@ -225,7 +225,7 @@ func (a *alert) due(now time.Time, resend time.Duration) bool {
 // public returns the exported form of an alert.
 func (e *Engine) public(r *rule, a *alert) Alert {
 	p := Alert{
-		Labels: a.labels.Map(), Annotations: maps.Clone(a.annotations), State: a.state, Value: Number(a.value),
+		Labels: a.labels.Map(), Annotations: maps.Clone(a.annotations), State: a.state, Value: model.SampleValue(a.value),
 		ActiveAt: a.activeAt, FiredAt: a.firedAt, ResolvedAt: a.resolvedAt, KeepFiringSince: a.keepFiringSince,
 		LastSentAt: a.lastSentAt, ValidUntil: a.validUntil,
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Shift simulates that the clock was set by by.
-func (e *Engine) Shift(by time.Duration) { e.shift(by) }
+// ClockSet simulates that the clock was set by by.
+func (e *Engine) ClockSet(by time.Duration) { e.restart(by) }
 
 // Before calls f before each rule is evaluated, with the context of that evaluation.
 func (e *Engine) Before(f func(ctx context.Context, rule string)) { e.before = f }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -125,7 +126,7 @@ func checkNames(field string, texts map[string]string) (err error) {
 // checkTemplates checks the templates of an alert.
 func checkTemplates(alert, field string, texts map[string]string) (err error) {
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		bad := checkTemplate(alert, texts[name])
+		bad := new(expander).template(context.Background(), alert, texts[name], nil).ParseTest()
 		if bad != nil {
 			bad = fmt.Errorf("found a template with a mistake: %s; accepted is Prometheus' template language", templateError(bad))
 		}

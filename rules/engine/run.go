@@ -51,7 +51,7 @@ func (e *Engine) Run(ctx context.Context) {
 		}
 		now := e.o.Now()
 		if set := collector.ClockSet(last, now); set.Abs() > e.o.Interval {
-			e.shift(set)
+			e.restart(set)
 			// These are wall times, like the times of nextGroup.
 			page, events = now, pace{}
 		}
@@ -98,37 +98,20 @@ func (e *Engine) Trigger() {
 	}
 }
 
-// shift moves all times of the engine with the clock of the machine, after the
-// clock was set. Ranges and waits keep their length, and no group waits for a
-// time that is now far off.
-func (e *Engine) shift(by time.Duration) {
+// restart forgets all samples and alerts, after the clock was set by by: their times
+// mean nothing any more. Alertmanager keeps the alerts that fire again.
+func (e *Engine) restart(by time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.last.IsZero() {
-		return
-	}
-	// In whole milliseconds, as samples have them.
-	by = by.Truncate(time.Millisecond)
-	move := func(t *time.Time) {
-		if !t.IsZero() {
-			*t = t.Add(by)
-		}
-	}
-	move(&e.last)
-	for i := range e.ring.times {
-		e.ring.times[i] += by.Milliseconds()
-	}
-	e.ring.lostUntil += by.Milliseconds()
+	read := e.ring.needs
+	e.ring, e.feed = newRing(e.o.Limits, e.stats.hits), newFeed(e.o.Labels, e.stats.duplicates)
+	e.ring.needs, e.last = read, time.Time{}
 	for _, g := range e.groups {
-		move(&g.next)
-		move(&g.last)
+		g.next = time.Time{}
 		for _, r := range g.rules {
-			for _, a := range r.active {
-				for _, t := range []*time.Time{&a.activeAt, &a.firedAt, &a.resolvedAt, &a.keepFiringSince, &a.lastSentAt, &a.validUntil} {
-					move(t)
-				}
-			}
+			r.wrote = nil
+			clear(r.active)
 		}
 	}
-	e.o.Log.Info("Clock was set, times of rules are adjusted", "by", by)
+	e.o.Log.Info("Clock was set, rules begin again", "by", by)
 }
