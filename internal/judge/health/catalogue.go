@@ -22,12 +22,6 @@ import (
 //go:embed catalogue.yaml
 var embedded []byte
 
-// Limits of a catalogue.
-const (
-	maxEntries    = 5000
-	maxConditions = 200
-)
-
 // Catalogue maps events and readings to verdicts. It is immutable.
 type Catalogue struct {
 	// Sources are the titles of the references of the entries, by key.
@@ -52,11 +46,11 @@ type id struct {
 func Builtin() *Catalogue { return builtin() }
 
 var builtin = sync.OnceValue(func() *Catalogue {
-	c, err := (&Catalogue{}).with("catalogue.yaml", embedded)
-	if err != nil {
+	var f file
+	if err := strict.Decode("catalogue.yaml", embedded, &f); err != nil {
 		panic(err) // embedded, and tested
 	}
-	return c
+	return f.catalogue()
 })
 
 // Load returns the built-in catalogue with the changes of the file at path. The
@@ -71,7 +65,13 @@ func Load(path string) (*Catalogue, error) {
 }
 
 // Parse is Load for the content of a file; name stands for it in errors.
-func Parse(name string, data []byte) (*Catalogue, error) { return Builtin().with(name, data) }
+func Parse(name string, data []byte) (*Catalogue, error) {
+	var o overrides
+	if err := strict.Decode(name, data, &o); err != nil {
+		return nil, err
+	}
+	return Builtin().with(&o), nil
+}
 
 func (c *Catalogue) condition(reason string) (*test, bool) {
 	for _, t := range c.conditions {

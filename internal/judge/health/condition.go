@@ -1,20 +1,13 @@
 package health
 
 import (
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 )
 
-// Condition is a test of readings that makes a device degraded or failed. In a
-// file that overrides the catalogue, a condition without a family changes the
-// severity, action, duration or text of a known condition; a condition with a
-// family replaces it.
+// Condition is a test of readings that makes a device degraded or failed.
 type Condition struct {
 	// Reason is the reason code.
 	Reason string `yaml:"reason"`
@@ -52,52 +45,6 @@ type Condition struct {
 	From     []string `yaml:"from"`
 }
 
-// Check rejects a condition that is neither a change nor complete.
-func (c *Condition) Check() error {
-	if !token.MatchString(c.Reason) {
-		return fmt.Errorf("found reason %s; accepted is lower snake case", wording.Quote(c.Reason))
-	}
-	for _, taken := range reserved {
-		if strings.HasPrefix(c.Reason, taken) {
-			return fmt.Errorf("found reason %s; accepted is one that does not begin with %s", wording.Quote(c.Reason), taken)
-		}
-	}
-	if c.Family != "" {
-		return c.checkWhole()
-	}
-	if c.Test != "" || c.Value != 0 || c.Than != "" || c.Where != nil || c.Not != nil || c.ThanWhere != nil || c.On != nil || c.Unless != "" || c.Peers || c.Show != nil {
-		return errors.New("found a test without a family; accepted is a family with its whole test, or neither")
-	}
-	if _, known := builtin().condition(c.Reason); !known {
-		return fmt.Errorf("found no family for %s, which is not in the catalogue; accepted is a family with its test", c.Reason)
-	}
-	return checkWords("", c.Text)
-}
-
-// reserved are the prefixes of reasons that are not conditions.
-var reserved = []string{"xid_", "sxid_", "event_", "recovery_action_", "nobody_"}
-
-func (c *Condition) checkWhole() error {
-	switch {
-	case c.Test == "":
-		return errors.New("found no test; accepted is one of is, above, below, grows")
-	case c.Severity == unset || c.Action == unsetAction:
-		return errors.New("found a family without severity or action; accepted are both")
-	case (c.Test == "grows") != (c.Lasts > 0):
-		return errors.New("found lasts without the test grows, or the reverse; accepted are both or neither")
-	case c.Test == "grows" && (c.Value != 0 || c.Than != "" || c.For > 0 || c.Unless != ""):
-		return errors.New("found more than lasts for the test grows; accepted are where, not and lasts")
-	case c.Than != "" && c.Value != 0:
-		return errors.New("found value and than; accepted is one of them")
-	case c.Than == "" && (c.ThanWhere != nil || c.On != nil):
-		return errors.New("found than_where or on without than; accepted is neither")
-	}
-	if _, err := compile(c); err != nil {
-		return err
-	}
-	return checkWords("", c.Text)
-}
-
 // matcher selects readings by one label.
 type matcher struct {
 	at     int // index of the label
@@ -116,71 +63,48 @@ type test struct {
 	isAbove, isIs, grows bool
 }
 
-// compile compiles c. It rejects families and labels that are not in the table.
-func compile(c *Condition) (*test, error) {
-	t := &test{Condition: c, isAbove: c.Test == "above", isIs: c.Test == "is", grows: c.Test == "grows"}
-	var err error
-	if t.metric, err = family(c.Family); err != nil {
-		return nil, err
-	}
-	if t.where, err = matchers(t.metric, c.Where, c.Not); err != nil {
-		return nil, err
-	}
+// compile compiles c against the metric table. It panics on a family or a label that
+// is not in the table: conditions are embedded.
+func compile(c *Condition) *test {
+	t := &test{Condition: c, metric: family(c.Family), isAbove: c.Test == "above", isIs: c.Test == "is", grows: c.Test == "grows"}
+	t.where = append(matchers(t.metric, c.Where, false), matchers(t.metric, c.Not, true)...)
 	for _, l := range c.Show {
-		at := slices.Index(t.metric.Labels, l)
-		if at < 0 {
-			return nil, fmt.Errorf("found label %s, which %s does not have; accepted are %s", wording.Quote(l), c.Family, strings.Join(t.metric.Labels, ", "))
-		}
-		t.show = append(t.show, at)
+		t.show = append(t.show, position(t.metric, l))
 	}
 	if c.Than == "" {
-		return t, nil
+		return t
 	}
-	if t.than, err = family(c.Than); err != nil {
-		return nil, err
-	}
+	t.than = family(c.Than)
 	for i, l := range t.metric.Labels {
 		at := slices.Index(t.than.Labels, l)
 		if at >= 0 && (c.On == nil || slices.Contains(c.On, l)) {
 			t.common = append(t.common, [2]int{i, at})
 		}
 	}
-	if len(t.common) < len(c.On) {
-		return nil, fmt.Errorf("found on %s; accepted are labels of both %s and %s", strings.Join(c.On, ", "), c.Family, c.Than)
-	}
-	t.thanWhere, err = matchers(t.than, c.ThanWhere, nil)
-	return t, err
+	t.thanWhere = matchers(t.than, c.ThanWhere, false)
+	return t
 }
 
 // family returns the row of a family of devices.
-func family(name string) (*collector.Metric, error) {
-	for _, m := range collector.Table() {
-		if m.Name != name {
-			continue
-		}
-		if m.Scope != collector.PerDevice || m.Kind == collector.Histogram || m.Kind == collector.Info {
-			return nil, fmt.Errorf("found family %s; accepted is a gauge or counter of devices", name)
-		}
-		return m, nil
-	}
-	return nil, fmt.Errorf("found family %s; accepted is one of docs/metrics.md", wording.Quote(name))
+func family(name string) *collector.Metric {
+	all := collector.Table()
+	return all[slices.IndexFunc(all, func(m *collector.Metric) bool { return m.Name == name && m.Scope == collector.PerDevice })]
 }
 
-func matchers(m *collector.Metric, where, not map[string][]string) ([]matcher, error) {
-	var out []matcher
-	for _, side := range []map[string][]string{where, not} {
-		for label, values := range side {
-			at := slices.Index(m.Labels, label)
-			if at < 0 {
-				return nil, fmt.Errorf("found label %s, which %s does not have; accepted are %s", wording.Quote(label), m.Name, strings.Join(m.Labels, ", "))
-			}
-			out = append(out, matcher{at: at, values: values})
-		}
+// position returns the position of a label.
+func position(m *collector.Metric, label string) int {
+	at := slices.Index(m.Labels, label)
+	if at < 0 {
+		panic("health: " + m.Name + " has no label " + label)
 	}
-	for i := len(where); i < len(out); i++ {
-		out[i].not = true
+	return at
+}
+
+func matchers(m *collector.Metric, by map[string][]string, not bool) (out []matcher) {
+	for label, values := range by {
+		out = append(out, matcher{at: position(m, label), values: values, not: not})
 	}
-	return out, nil
+	return out
 }
 
 func selects(ms []matcher, labels []string) bool {

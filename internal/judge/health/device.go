@@ -55,15 +55,9 @@ func newDevice(c *Catalogue) *device {
 	return &device{conds: make([]conditionState, len(c.conditions)), energy: -1}
 }
 
-// setCatalogue replaces the catalogue old by c.
-func (st *device) setCatalogue(old, c *Catalogue) {
-	conds := make([]conditionState, len(c.conditions))
-	for i, t := range c.conditions {
-		if was, ok := old.condition(t.Reason); ok && was.Family == t.Family {
-			conds[i] = st.conds[was.index]
-		}
-	}
-	st.conds = conds
+// setCatalogue judges the faults by c. Its conditions are those of every catalogue, in
+// the same order.
+func (st *device) setCatalogue(c *Catalogue) {
 	faults := st.faults
 	st.faults = nil
 	for _, f := range faults {

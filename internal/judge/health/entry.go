@@ -1,7 +1,6 @@
 package health
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -10,9 +9,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 )
 
-// Entry is the catalogue entry of one event: an Xid, an SXid or another kind. In
-// a file that overrides the catalogue, an omitted key keeps its value; for a
-// code that is not in the catalogue it has the value of unknown codes.
+// Entry is the catalogue entry of one event: an Xid, an SXid or another kind. An
+// omitted key has the value of the entry of the code without Sub, or of unknown codes.
 type Entry struct {
 	// Code is the number of an Xid or SXid.
 	Code int `yaml:"code" accept:"1..99999999"`
@@ -69,24 +67,7 @@ var token = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 // maxText is the maximum length of a text in a file, in bytes.
 const maxText = 300
 
-// Check rejects values that are invalid in a label or on a line.
-func (e *Entry) Check() error {
-	if (e.Code == 0) == (e.Event == "") {
-		return errors.New("found neither code nor event, or both; accepted is one of them")
-	}
-	if e.Event != "" && !token.MatchString(e.Event) {
-		return fmt.Errorf("found event %s; accepted is lower snake case", wording.Quote(e.Event))
-	}
-	if e.Sub != "" && subToken(e.Sub) != e.Sub {
-		return fmt.Errorf("found sub %s; accepted is lower snake case: %s", wording.Quote(e.Sub), subToken(e.Sub))
-	}
-	return checkWords(e.Name, e.Text)
-}
-
-func checkWords(name, text string) error {
-	if name != "" && !token.MatchString(name) {
-		return fmt.Errorf("found name %s; accepted is lower snake case", wording.Quote(name))
-	}
+func checkText(text string) error {
 	if len(text) > maxText || !printable(text) {
 		return fmt.Errorf("found text %s; accepted is one line of at most %d bytes", wording.Quote(text), maxText)
 	}

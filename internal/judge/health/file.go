@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 )
 
-// file is the format of a catalogue file.
+// file is the format of the built-in catalogue.
 type file struct {
 	Sources    map[string]string `yaml:"sources"`
 	Unknown    unknown           `yaml:"unknown"`
@@ -19,8 +20,43 @@ type file struct {
 	SXid       []Entry           `yaml:"sxid"`
 	Events     []Entry           `yaml:"events"`
 	Conditions []Condition       `yaml:"conditions"`
+}
 
-	base *Catalogue // the catalogue that the file changes
+// overrides is the format of a file that changes the catalogue. An omitted key
+// keeps its value.
+type overrides struct {
+	Unknown    unknown           `yaml:"unknown"`
+	Xid        []change          `yaml:"xid"`
+	SXid       []change          `yaml:"sxid"`
+	Events     []change          `yaml:"events"`
+	Conditions []conditionChange `yaml:"conditions"`
+}
+
+// change changes one Entry, whose fields it has. A code that the catalogue does not
+// have starts from the entry of unknown codes.
+type change struct {
+	Code     int           `yaml:"code" accept:"1..99999999"`
+	Event    string        `yaml:"event"`
+	Sub      string        `yaml:"sub"`
+	Text     string        `yaml:"text"`
+	Severity Severity      `yaml:"severity"`
+	Action   Action        `yaml:"action"`
+	Ends     Ends          `yaml:"ends"`
+	Grace    time.Duration `yaml:"grace" accept:"1s..1h"`
+}
+
+func (c *change) entry() *Entry {
+	return &Entry{Code: c.Code, Event: c.Event, Sub: c.Sub, Text: c.Text, Severity: c.Severity, Action: c.Action, Ends: c.Ends, Grace: c.Grace}
+}
+
+// conditionChange changes one Condition, whose fields it has.
+type conditionChange struct {
+	Reason   string        `yaml:"reason"`
+	Text     string        `yaml:"text"`
+	Severity Severity      `yaml:"severity"`
+	Action   Action        `yaml:"action"`
+	For      time.Duration `yaml:"for" accept:"1s..168h"`
+	Lasts    time.Duration `yaml:"lasts" accept:"1s..168h"`
 }
 
 // unknown is the entry for codes that have none.
@@ -36,116 +72,94 @@ func (u *unknown) Check() error {
 	if u.Severity == Failed {
 		return errors.New("found severity failed for unknown codes; accepted is none or degraded")
 	}
-	return checkWords("", u.Text)
+	return checkText(u.Text)
 }
 
-// Check validates the entries against each other.
-func (f *file) Check() error {
+// Check rejects values that are invalid in a label or on a line.
+func (c *change) Check() error {
+	if (c.Code == 0) == (c.Event == "") {
+		return errors.New("found neither code nor event, or both; accepted is one of them")
+	}
+	if c.Event != "" && !token.MatchString(c.Event) {
+		return fmt.Errorf("found event %s; accepted is lower snake case", wording.Quote(c.Event))
+	}
+	if subToken(c.Sub) != c.Sub {
+		return fmt.Errorf("found sub %s; accepted is lower snake case: %s", wording.Quote(c.Sub), subToken(c.Sub))
+	}
+	return checkText(c.Text)
+}
+
+// Check rejects a condition that the catalogue does not have.
+func (c *conditionChange) Check() error {
+	if _, known := builtin().condition(c.Reason); !known {
+		return strict.At(fmt.Errorf("found %s; accepted is the reason of a condition of the catalogue", wording.Quote(c.Reason)), "reason")
+	}
+	return checkText(c.Text)
+}
+
+// Check rejects a second change of the same entry.
+func (o *overrides) Check() error {
 	for _, l := range []struct {
 		name string
-		list []Entry
-	}{{"xid", f.Xid}, {"sxid", f.SXid}, {"events", f.Events}} {
-		if err := checkEntries(l.name, l.list); err != nil {
-			return err
-		}
+		list []change
+	}{{"xid", o.Xid}, {"sxid", o.SXid}, {"events", o.Events}} {
 		for i := range l.list {
-			for n, reason := range l.list[i].While {
-				if !f.defines(reason) {
-					return strict.At(fmt.Errorf("found condition %s; accepted is the reason of a condition", wording.Quote(reason)), l.name, i, "while", n)
-				}
+			c := &l.list[i]
+			if (c.Event != "") != (l.name == "events") {
+				return strict.At(errors.New("found code or event in the wrong list; accepted is code in xid and sxid, event in events"), l.name, i)
 			}
-			if reason := l.list[i].SameAs; reason != "" && !f.defines(reason) {
-				return strict.At(fmt.Errorf("found condition %s; accepted is the reason of a condition", wording.Quote(reason)), l.name, i, "same_as")
-			}
-			for n, kind := range l.list[i].Heals {
-				if kind != "reset" && !f.judges(kind) {
-					return strict.At(fmt.Errorf("found event %s; accepted is reset or an event of the catalogue", wording.Quote(kind)), l.name, i, "heals", n)
-				}
+			same := func(b change) bool { return b.Code == c.Code && b.Event == c.Event && b.Sub == c.Sub }
+			if first := slices.IndexFunc(l.list, same); first < i {
+				return strict.At(fmt.Errorf("found a second time, first in %s[%d]; accepted is once", l.name, first), l.name, i)
 			}
 		}
-	}
-	if len(f.Conditions) > maxConditions {
-		return strict.At(fmt.Errorf("found %d conditions; accepted are at most %d", len(f.Conditions), maxConditions), "conditions")
-	}
-	seen := map[string]int{}
-	for i := range f.Conditions {
-		reason := f.Conditions[i].Reason
-		if first, again := seen[reason]; again {
-			return strict.At(fmt.Errorf("found %s a second time, first in conditions[%d]; accepted is once", reason, first), "conditions", i)
-		}
-		seen[reason] = i
 	}
 	return nil
 }
 
-// defines reports whether a condition with that reason exists.
-func (f *file) defines(reason string) bool {
-	_, known := f.base.condition(reason)
-	return known || slices.ContainsFunc(f.Conditions, func(c Condition) bool { return c.Reason == reason })
+// catalogue returns the catalogue in f. It panics on a mistake: the file is embedded.
+func (f *file) catalogue() *Catalogue {
+	c := &Catalogue{Sources: f.Sources, entries: map[id]*entry{}}
+	c.unknown.Entry = f.Unknown.entry()
+	for i := range f.Xid {
+		c.put(collector.EventXid, &f.Xid[i])
+	}
+	for i := range f.SXid {
+		c.put(collector.EventSXid, &f.SXid[i])
+	}
+	for i := range f.Events {
+		c.put(collector.EventKind(f.Events[i].Event), &f.Events[i])
+	}
+	c.layOut(f.Conditions)
+	c.resolve()
+	return c
 }
 
-// judges reports whether an entry for events of that kind exists.
-func (f *file) judges(kind string) bool {
-	return f.base.entries[id{kind: collector.EventKind(kind)}] != nil || slices.ContainsFunc(f.Events, func(e Entry) bool { return e.Event == kind })
-}
-
-func checkEntries(name string, list []Entry) error {
-	if len(list) > maxEntries {
-		return strict.At(fmt.Errorf("found %d entries; accepted are at most %d", len(list), maxEntries), name)
-	}
-	seen := map[id]int{}
-	for i := range list {
-		e := &list[i]
-		if (e.Event != "") != (name == "events") {
-			return strict.At(fmt.Errorf("found %s; accepted is code in xid and sxid, event in events", e.which()), name, i)
-		}
-		k := id{collector.EventKind(e.Event), e.Code, e.Sub}
-		if first, again := seen[k]; again {
-			return strict.At(fmt.Errorf("found %s a second time, first in %s[%d]; accepted is once", e.which(), name, first), name, i)
-		}
-		seen[k] = i
-	}
-	return nil
-}
-
-func (e *Entry) which() string {
-	s := e.Event
-	if s == "" {
-		s = fmt.Sprintf("code %d", e.Code)
-	}
-	if e.Sub != "" {
-		s += " sub " + e.Sub
-	}
-	return s
+func (u *unknown) entry() Entry {
+	return Entry{Text: u.Text, Severity: u.Severity, Action: u.Action, Ends: u.Ends}
 }
 
 // with returns c with the changes of a file.
-func (c *Catalogue) with(name string, data []byte) (*Catalogue, error) {
-	f := file{base: c}
-	if err := strict.Decode(name, data, &f); err != nil {
-		return nil, err
+func (c *Catalogue) with(o *overrides) *Catalogue {
+	n := &Catalogue{Sources: c.Sources, entries: maps.Clone(c.entries)}
+	n.unknown.Entry = over(c.unknown.Entry, o.Unknown.entry())
+	for i := range o.Xid {
+		n.put(collector.EventXid, o.Xid[i].entry())
 	}
-	n := &Catalogue{Sources: map[string]string{}, entries: maps.Clone(c.entries)}
-	if n.entries == nil {
-		n.entries = map[id]*entry{}
+	for i := range o.SXid {
+		n.put(collector.EventSXid, o.SXid[i].entry())
 	}
-	for _, sources := range []map[string]string{c.Sources, f.Sources} {
-		maps.Copy(n.Sources, sources)
+	for i := range o.Events {
+		n.put(collector.EventKind(o.Events[i].Event), o.Events[i].entry())
 	}
-	n.unknown.Entry = over(c.unknown.Entry, Entry{Text: f.Unknown.Text, Severity: f.Unknown.Severity, Action: f.Unknown.Action, Ends: f.Unknown.Ends})
-	for _, l := range []struct {
-		kind collector.EventKind
-		list []Entry
-	}{{collector.EventXid, f.Xid}, {collector.EventSXid, f.SXid}, {"", f.Events}} {
-		for i := range l.list {
-			n.put(l.kind, &l.list[i])
-		}
+	conditions := c.Conditions()
+	for _, x := range o.Conditions {
+		t, _ := c.condition(x.Reason)
+		conditions[t.index] = over(conditions[t.index], Condition{Text: x.Text, Severity: x.Severity, Action: x.Action, For: x.For, Lasts: x.Lasts})
 	}
-	if err := n.layOut(c, f.Conditions); err != nil {
-		return nil, err
-	}
+	n.layOut(conditions)
 	n.resolve()
-	return n, nil
+	return n
 }
 
 // resolve looks up the conditions that entries name, and the codes with
@@ -175,9 +189,6 @@ func (c *Catalogue) resolve() {
 
 // put adds or changes an entry. A new Sub is based on the entry of its code.
 func (c *Catalogue) put(kind collector.EventKind, e *Entry) {
-	if kind == "" {
-		kind = collector.EventKind(e.Event)
-	}
 	k := id{kind, e.Code, e.Sub}
 	base := c.entries[k]
 	if base == nil {
@@ -201,32 +212,12 @@ func reasonOf(k id) string {
 	return r
 }
 
-// layOut sets the conditions to the conditions of base with the changes applied.
-func (c *Catalogue) layOut(base *Catalogue, changes []Condition) error {
-	var list []*Condition
-	for _, t := range base.conditions {
-		list = append(list, t.Condition)
-	}
-	for i := range changes {
-		o := &changes[i]
-		at := slices.IndexFunc(list, func(known *Condition) bool { return known.Reason == o.Reason })
-		switch {
-		case at < 0:
-			list = append(list, o)
-		case o.Family == "":
-			changed := over(*list[at], *o)
-			list[at] = &changed
-		default:
-			list[at] = o
-		}
-	}
+// layOut sets the conditions.
+func (c *Catalogue) layOut(list []Condition) {
 	rows := len(collector.Table())
 	c.tests, c.thans = make([][]*test, rows), make([][]*test, rows)
-	for i, o := range list {
-		t, err := compile(o)
-		if err != nil {
-			return fmt.Errorf("condition %s: %w", o.Reason, err)
-		}
+	for i := range list {
+		t := compile(&list[i])
 		t.index = i
 		c.conditions = append(c.conditions, t)
 		c.tests[t.metric.Index()] = append(c.tests[t.metric.Index()], t)
@@ -234,5 +225,4 @@ func (c *Catalogue) layOut(base *Catalogue, changes []Condition) error {
 			c.thans[t.than.Index()] = append(c.thans[t.than.Index()], t)
 		}
 	}
-	return nil
 }

@@ -15,10 +15,9 @@ import (
 // Judge can use an accepted catalogue.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
-		"", "xid: [{code: 95, severity: none}]", "xid:\n  - {code: 145, sub: rlw_remap_0x40, ends: 2h, rules: driver, while: [row_remap_pending], cures: [3]}",
-		"sxid: [{code: 12028, action: replace}]", "events: [{event: poison, as: 95, heals: [reset, hang], grace: 2m}, {event: hang, ends: load}]", "unknown: {severity: none, ends: answer, text: x}",
-		"conditions:\n  - {reason: a, family: accel_pcie_link_width_lanes, test: below, than: accel_pcie_link_width_max_lanes, for: 5m, severity: failed, action: reset}",
-		"conditions: [{reason: row_remap_pending, severity: none}]", "sources: {a: b}", "xid: [{code: 95, while: [zz]}]", "&a [*a]",
+		"", "xid: [{code: 95, severity: none}]", "xid:\n  - {code: 145, sub: rlw_remap_0x40, ends: 2h}",
+		"sxid: [{code: 12028, action: replace}]", "events: [{event: poison, grace: 2m}, {event: hang, ends: load}]", "unknown: {severity: none, ends: answer, text: x}",
+		"conditions: [{reason: row_remap_pending, severity: none}]", "sources: {a: b}", "&a [*a]",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -59,7 +59,7 @@ func (j *Judge) Apply(c *Catalogue) { j.next.Store(c) }
 func (j *Judge) Judge(s *collector.Snapshot) {
 	if c := j.next.Load(); c != j.catalogue {
 		for _, st := range j.devices {
-			st.setCatalogue(j.catalogue, c)
+			st.setCatalogue(c)
 		}
 		j.catalogue = c
 		j.look.hits = make([]hit, len(c.conditions))

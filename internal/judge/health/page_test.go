@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
@@ -30,7 +29,7 @@ func TestPageExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := judged(c, news(xid(31), xid(777)), set(collector.ThrottleActive, 1, "sw_thermal")); got != "degraded inspect xid_31 slow_clock" {
+	if got := judged(c, news(xid(31), xid(777), xid(901))); got != "failed replace xid_901 xid_31" {
 		t.Error(got)
 	}
 }
