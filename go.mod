@@ -4,7 +4,7 @@ go 1.26.8
 
 require (
 	github.com/NVIDIA/go-dcgm v1.4611.0
-	github.com/NVIDIA/go-nvml v0.13.3-1
+	github.com/NVIDIA/go-nvml v0.13.4-1
 	github.com/alecthomas/kingpin/v2 v2.4.0
 	github.com/gdamore/tcell/v3 v3.6.0
 	github.com/go-openapi/strfmt v0.27.0

@@ -351,8 +351,8 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"reason"},
 		Range:  boolean,
-		Values: []string{"reason: sw_power_cap, hw_slowdown (any of the hw_ reasons), sync_boost, sw_thermal, hw_thermal, hw_power_brake"},
-		From:   []string{"NVML nvmlDeviceGetCurrentClocksEventReasons bits 0x4, 0x8, 0x10, 0x20, 0x40, 0x80"},
+		Values: []string{"reason: sw_power_cap, hw_slowdown (any of the hw_ reasons), sync_boost, sw_thermal, hw_thermal, hw_power_brake; present only while active: board_limit, reliability (of R615), and other for a bit that this version does not know"},
+		From:   []string{"NVML nvmlDeviceGetCurrentClocksEventReasons bits 0x4, 0x8, 0x10, 0x20, 0x40, 0x80, 0x200, 0x400"},
 		Level:  inForce,
 	})
 	ThrottleSeconds = define(Metric{

@@ -190,6 +190,30 @@ var (
 		From:   []string{"NVML nvmlDeviceGetRowRemapperHistogram"},
 		Level:  onAttention,
 	})
+	BankRemaps = define(Metric{
+		Name:   "accel_bank_remaps",
+		Help:   "Memory banks replaced by spare ones. From Rubin on, whose memory is repaired by banks.",
+		Kind:   Gauge,
+		Labels: []string{"state"},
+		Values: []string{"state: active, inactive"},
+		From:   []string{"NVML fields 303, 304"},
+	})
+	BankRemapPending = define(Metric{
+		Name:  "accel_bank_remap_pending",
+		Help:  "1 if the remap of a bank is pending until the next reset. Running work is not affected.",
+		Kind:  Gauge,
+		Range: boolean,
+		From:  []string{"NVML field 307"},
+	})
+	BankRemapGroups = define(Metric{
+		Name:   "accel_bank_remap_groups",
+		Help:   "Groups of memory banks that have all their spare banks, or none.",
+		Kind:   Gauge,
+		Labels: []string{"spare"},
+		Values: []string{"spare: max, none"},
+		From:   []string{"NVML fields 305, 306"},
+		Level:  onAttention,
+	})
 	RetiredPages = define(Metric{
 		Name:   "accel_retired_pages_total",
 		Help:   "Memory pages taken out of use over the life of the board (NVIDIA GPUs before Ampere, AMD GPUs).",
@@ -260,8 +284,16 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"link"},
 		Range:  boolean,
-		From:   []string{"NVML nvmlDeviceGetNvLinkState", "DCGM field 870 of a switch (1 if it is 2, active)"},
+		From:   []string{"NVML nvmlDeviceGetNvLinkState, field 165 (0 if it is 3)", "DCGM field 870 of a switch (1 if it is 2, active)"},
 		Level:  onAttention,
+	})
+	NVLinkTrafficDisabled = define(Metric{
+		Name:   "accel_nvlink_traffic_disabled",
+		Help:   "1 while the NVLink is active but closed to traffic; accel_nvlink_up is 0 then. Absent otherwise. From R615 on.",
+		Kind:   Gauge,
+		Labels: []string{"link"},
+		Range:  boolean,
+		From:   []string{"NVML field 165 (3)"},
 	})
 	NVLinkErrors = define(Metric{
 		Name:   "accel_nvlink_errors_total",
@@ -359,7 +391,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"fault"},
 		Range:  boolean,
-		Values: []string{"fault: degraded_bandwidth, route_recovery, route_unhealthy, access_timeout_recovery, incorrect_configuration"},
+		Values: []string{"fault: degraded_bandwidth, route_recovery, route_unhealthy, access_timeout_recovery, incorrect_configuration, global_fabric_manager_disconnected (of R615); present only then: other, where a part of the mask is set that this version does not know, which need not be a fault"},
 		From:   []string{"NVML nvmlDeviceGetGpuFabricInfoV healthMask"},
 		Level:  inForce,
 	})

@@ -78,6 +78,7 @@ var licensedFeatures = map[uint32]string{
 	uint32(nvml.GRID_LICENSE_FEATURE_CODE_VWORKSTATION): "workstation",
 	uint32(nvml.GRID_LICENSE_FEATURE_CODE_GAMING):       "gaming",
 	uint32(nvml.GRID_LICENSE_FEATURE_CODE_COMPUTE):      "compute",
+	uint32(nvml.GRID_LICENSE_FEATURE_CODE_VGAMEDEV):     "game_development",
 }
 
 // readLicense sets the licence of a feature that is in use.

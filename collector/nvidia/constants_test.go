@@ -18,7 +18,7 @@ import (
 // written by go -C test run ./nvml FILE.
 func TestChangedConstants(t *testing.T) {
 	// drivers are the versions in the columns of the table.
-	drivers := []string{"550.54.15", "575.51.03", "580.65.06", "590.48.01", "595.91.07"}
+	drivers := []string{"550.54.15", "575.51.03", "580.65.06", "590.48.01", "595.91.07", "615.36.04"}
 	table, err := os.ReadFile("testdata/nvml-constants.tsv")
 	if err != nil {
 		t.Fatal(err)

@@ -36,8 +36,13 @@ var fabricFaults = [...]struct {
 	{nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_ACCESS_TIMEOUT_RECOVERY, []string{"access_timeout_recovery"}},
 }
 
+// fabricKnown are the bits of the mask that are decoded, up to the state of the global
+// fabric manager.
+const fabricKnown = 1<<(nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_GFM_STATE+2) - 1
+
 var (
 	labelMisconfigured = []string{"incorrect_configuration"}
+	labelNoManager     = []string{"global_fabric_manager_disconnected"}
 	labelSuccess       = []string{"success"}
 )
 
@@ -82,16 +87,32 @@ func (g *gpu) readFabric(d *collector.Device) {
 			d.Set(collector.FabricInfo, 1, uuidOf(info.ClusterUuid), strconv.FormatUint(uint64(info.CliqueId), 10))
 		}
 	}
+	readFabricMask(d, info.HealthMask)
+}
+
+// readFabricMask sets the parts of the healthMask that are reported.
+func readFabricMask(d *collector.Device, mask uint32) {
+	if mask == math.MaxUint32 {
+		d.Reject(collector.FabricFault, collector.RejectSentinel) // a mask of ones is no mask
+		return
+	}
 	for _, f := range fabricFaults {
-		if fault, known := faultBit(info.HealthMask, f.shift); known {
+		if fault, known := faultBit(mask, f.shift); known {
 			d.SetBool(collector.FabricFault, fault, f.labels...)
 		}
 	}
-	if fault, known := misconfigured(info.HealthMask); known {
+	if fault, known := misconfigured(mask); known {
 		d.SetBool(collector.FabricFault, fault, labelMisconfigured...)
 	}
-	if assigned, known := faultBit(info.HealthMask, nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_PARTITION_ASSIGNED); known {
+	if assigned, known := faultBit(mask, nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_PARTITION_ASSIGNED); known {
 		d.SetBool(collector.FabricPartition, assigned)
+	}
+	// Of this part 1 is good, so that a fault is its opposite.
+	if connected, known := faultBit(mask, nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_GFM_STATE); known {
+		d.SetBool(collector.FabricFault, !connected, labelNoManager...)
+	}
+	if mask&^fabricKnown != 0 {
+		d.Set(collector.FabricFault, 1, labelOther...)
 	}
 }
 

@@ -45,6 +45,11 @@ var fastFields = []field{
 	plain(nvml.FI_DEV_REMAPPED_UNC, collector.RowRemaps, one, "uncorrected"),
 	plain(nvml.FI_DEV_REMAPPED_PENDING, collector.RowRemapPending, one),
 	plain(nvml.FI_DEV_REMAPPED_FAILURE, collector.RowRemapFailed, one),
+	plain(nvml.FI_DEV_ACTIVE_BANK_REMAPPINGS, collector.BankRemaps, one, "active"),
+	plain(nvml.FI_DEV_INACTIVE_BANK_REMAPPINGS, collector.BankRemaps, one, "inactive"),
+	plain(nvml.FI_DEV_BANK_REMAPPER_HISTOGRAM_MAX, collector.BankRemapGroups, one, "max"),
+	plain(nvml.FI_DEV_BANK_REMAPPER_HISTOGRAM_NONE, collector.BankRemapGroups, one, "none"),
+	plain(nvml.FI_DEV_PENDING_BANK_REMAPPING, collector.BankRemapPending, one),
 }
 
 // pacedFields take a driver milliseconds, so they are not read in every round: on an
@@ -96,12 +101,21 @@ var slowFields = []field{
 	marginField(nvml.FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT, limitShutdown),
 	marginField(nvml.FI_DEV_TEMPERATURE_MEM_MAX_TLIMIT, limitMemory),
 
-	{id: nvml.FI_DEV_NVLINK_LINK_COUNT, metric: collector.NVLinkUp, use: func(g *gpu, _ *collector.Device, v float64) {
-		g.links.count = int(min(v, maxLinks))
+	{id: nvml.FI_DEV_NVLINK_LINK_COUNT, metric: collector.NVLinkUp, use: func(g *gpu, d *collector.Device, v float64) {
+		g.links.count = boundedLinks(d, collector.NVLinkUp, v)
 	}},
-	{id: nvml.FI_DEV_C2C_LINK_COUNT, metric: collector.C2CErrors, use: func(g *gpu, _ *collector.Device, v float64) {
-		g.c2c.count = int(min(v, maxLinks))
+	{id: nvml.FI_DEV_C2C_LINK_COUNT, metric: collector.C2CErrors, use: func(g *gpu, d *collector.Device, v float64) {
+		g.c2c.count = boundedLinks(d, collector.C2CErrors, v)
 	}},
+}
+
+// boundedLinks returns the number of links that are read, and counts that it is less
+// than the driver's.
+func boundedLinks(d *collector.Device, m *collector.Metric, v float64) int {
+	if v > maxLinks {
+		d.Reject(m, collector.RejectRange)
+	}
+	return int(min(v, maxLinks))
 }
 
 func marginField(id uint32, limit int) field {

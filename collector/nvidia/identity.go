@@ -27,7 +27,7 @@ var architectures = map[nvml.DeviceArchitecture]string{
 	nvml.DEVICE_ARCH_KEPLER: "kepler", nvml.DEVICE_ARCH_MAXWELL: "maxwell", nvml.DEVICE_ARCH_PASCAL: "pascal",
 	nvml.DEVICE_ARCH_VOLTA: "volta", nvml.DEVICE_ARCH_TURING: "turing", nvml.DEVICE_ARCH_AMPERE: "ampere",
 	nvml.DEVICE_ARCH_ADA: "ada", nvml.DEVICE_ARCH_HOPPER: "hopper", nvml.DEVICE_ARCH_BLACKWELL: "blackwell",
-	nvml.DEVICE_ARCH_RUBIN: "rubin",
+	nvml.DEVICE_ARCH_RUBIN: "rubin", nvml.DEVICE_ARCH_DLA: "dla", nvml.DEVICE_ARCH_DLA2: "dla2", nvml.DEVICE_ARCH_NPU3: "npu3",
 }
 
 // identity is the constant properties of a GPU.

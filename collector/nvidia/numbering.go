@@ -9,8 +9,9 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// numbering is what a driver means by the field ids 251 to 273. NVIDIA changed
-// them within R580 without a change of the API's version.
+// numbering is what a driver means by the field ids 251 to 273, and whether it has
+// those from 303 on. NVIDIA changed the former within R580 without a change of the
+// API's version.
 type numbering int
 
 const (
@@ -20,6 +21,8 @@ const (
 	numbering575
 	// numbering580 is that of nvml.h from CUDA 13.0 update 1 on.
 	numbering580
+	// numbering615 has fields of banks of memory in addition.
+	numbering615
 )
 
 // The fields that have moved, by their ids in numbering580: power smoothing, then
@@ -28,6 +31,7 @@ const (
 	firstMoved     = nvml.FI_PWR_SMOOTHING_ENABLED
 	firstThrottled = nvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN
 	lastMoved      = nvml.FI_DEV_POWER_SYNC_BALANCING_AF
+	first615       = nvml.FI_DEV_ACTIVE_BANK_REMAPPINGS
 )
 
 // numberingOf returns the numbering of a driver by its version. R570 has none of
@@ -40,6 +44,8 @@ func numberingOf(version string) numbering {
 		return numberingNone
 	case branch < 580 || branch == 580 && release <= 65:
 		return numbering575
+	case branch >= 615:
+		return numbering615
 	case branch > 580 || release >= 82:
 		return numbering580
 	}
@@ -85,7 +91,9 @@ func (l *library) avoidOtherLayouts(version string) {
 // id returns the driver's id of the field that numbering580 calls id.
 func (n numbering) id(id uint32) (uint32, bool) {
 	switch {
-	case id < firstMoved || id > lastMoved || n == numbering580:
+	case id >= first615:
+		return id, n == numbering615
+	case id < firstMoved || id > lastMoved || n >= numbering580:
 		return id, true
 	case n == numberingNone:
 		return 0, false

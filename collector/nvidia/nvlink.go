@@ -10,9 +10,9 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// maxLinks bounds the number of NVLinks that a GPU may report; the header
-// defines at most 36.
-const maxLinks = 36
+// maxLinks bounds the number of NVLinks that a GPU may report. The header of R615 has
+// 36, and ids of GPM for 72.
+const maxLinks = 72
 
 var (
 	callLinkState    = variants(maxLinks, "nvmlDeviceGetNvLinkState")
@@ -67,15 +67,17 @@ type links struct {
 	fields, older *batch
 	labels        [][]string
 	counters      [][3][]string
+	// barred are the links that are active but closed to traffic.
+	barred []bool
 	// fabric: the GPU has an NVLink fabric. switched: a link of it leads to a
 	// switch; traced: that is known. direct: a link is down, and neither is true.
 	fabric, switched, traced, direct bool
 }
 
-func (l *links) prepare() {
+func (l *links) prepare(driver numbering) {
 	l.asked = l.count
 	var fields []field
-	l.labels, l.counters = nil, nil
+	l.labels, l.counters, l.barred = nil, nil, make([]bool, l.count)
 	for link := range l.count {
 		name := strconv.Itoa(link)
 		l.labels = append(l.labels, []string{name})
@@ -83,21 +85,21 @@ func (l *links) prepare() {
 		for _, f := range linkFields {
 			fields = append(fields, f.ofLink(link))
 		}
+		if driver < numbering615 {
+			continue // which has no such state
+		}
+		state := plain(nvml.FI_DEV_NVLINK_GET_STATE, collector.NVLinkTrafficDisabled, one).ofLink(link)
+		state.use = func(g *gpu, _ *collector.Device, v float64) {
+			g.links.barred[link] = v == nvml.NVLINK_STATE_ACTIVE_TRAFFIC_DISABLED
+		}
+		fields = append(fields, state)
 	}
 	l.fields, l.older = newBatch(fields), newBatch(nil)
 }
 
 func (l *links) read(g *gpu, d *collector.Device) {
 	if l.count != l.asked || l.fields == nil {
-		l.prepare()
-	}
-	l.direct = false
-	for link, labels := range l.labels {
-		state, ok := ask(&g.asker, callLinkState[link], func() (nvml.EnableState, nvml.Return) { return g.handle.GetNvLinkState(link) })
-		if ok {
-			d.SetBool(collector.NVLinkUp, state == nvml.FEATURE_ENABLED, labels...)
-			l.direct = l.direct || state != nvml.FEATURE_ENABLED && !l.fabric && !l.leadsToSwitch(g)
-		}
+		l.prepare(g.lib.fieldIDs)
 	}
 	var missing []field
 	l.fields.read(g, d, func(f field) {
@@ -105,6 +107,17 @@ func (l *links) read(g *gpu, d *collector.Device) {
 			missing = append(missing, older.ofLink(int(f.scope)))
 		}
 	})
+	l.direct = false
+	for link, labels := range l.labels {
+		state, ok := ask(&g.asker, callLinkState[link], func() (nvml.EnableState, nvml.Return) { return g.handle.GetNvLinkState(link) })
+		if ok {
+			d.SetBool(collector.NVLinkUp, state == nvml.FEATURE_ENABLED && !l.barred[link], labels...)
+			l.direct = l.direct || state != nvml.FEATURE_ENABLED && !l.fabric && !l.leadsToSwitch(g)
+		}
+		if l.barred[link] {
+			d.Set(collector.NVLinkTrafficDisabled, 1, labels...)
+		}
+	}
 	l.older.add(missing...)
 	l.older.read(g, d, nil)
 	if !l.fields.has(nvml.FI_DEV_NVLINK_ERROR_DL_CRC) && !l.fields.has(nvml.FI_DEV_NVLINK_COUNT_RCV_ERRORS) {

@@ -26,6 +26,13 @@ func TestEveryRow(t *testing.T) {
 		t.Run(scenario, func(t *testing.T) {
 			faults := map[string][][]string{
 				"b200-8": {{"field", "258", "97", "0"}, {"set", "fabric.health_mask", "0x11aa", "0"}},
+				"gb200-4": {
+					{"driver-reload", "--driver=615.36.04"},
+					{"set", "link.0.state", "3", "0"},
+					{"set", "bank_remap.active", "1", "0"},
+					{"set", "bank_remap.pending", "1", "0"},
+					{"set", "bank_remap.groups.none", "1", "0"},
+				},
 				"h100-8": {{"mig", "0", "3g.40gb:1c+2c"}},
 				"t4":     {{"set", "fan.count", "2", "0"}, {"set", "fan.speed", "43", "0"}, {"set", "fan.rpm", "1700", "0"}},
 			}

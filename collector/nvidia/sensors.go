@@ -3,6 +3,7 @@
 package nvidia
 
 import (
+	"math"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -24,6 +25,8 @@ var (
 	callMemory      = function("nvmlDeviceGetMemoryInfo")
 )
 
+// throttleReasons are the bits that reduce the clocks. The bits of R615, from
+// firstNewReason on, and the rest of the mask have a series only while they are set.
 var throttleReasons = [...]struct {
 	bit    uint64
 	labels []string
@@ -34,7 +37,15 @@ var throttleReasons = [...]struct {
 	{nvml.ClocksThrottleReasonSwThermalSlowdown, []string{"sw_thermal"}},
 	{nvml.ClocksThrottleReasonHwThermalSlowdown, []string{"hw_thermal"}},
 	{nvml.ClocksThrottleReasonHwPowerBrakeSlowdown, []string{"hw_power_brake"}},
+	{nvml.ClocksEventReasonBoardLimit, []string{"board_limit"}},
+	{nvml.ClocksEventReasonReliability, []string{"reliability"}},
 }
+
+const (
+	firstNewReason = 6
+	// noThrottle are the bits of idleness and of the operator's settings.
+	noThrottle = nvml.ClocksThrottleReasonGpuIdle | nvml.ClocksThrottleReasonApplicationsClocksSetting | nvml.ClocksThrottleReasonDisplayClockSetting
+)
 
 var labelGPU = []string{"gpu"}
 
@@ -115,8 +126,19 @@ func (g *gpu) readThrottle(d *collector.Device) {
 			return
 		}
 	}
-	for _, r := range throttleReasons {
-		d.SetBool(collector.ThrottleActive, reasons&r.bit != 0, r.labels...)
+	if _, mark := unsigned(reasons, math.MaxUint64); mark != "" {
+		d.Reject(collector.ThrottleActive, mark) // a mask of ones is no mask
+		return
+	}
+	rest := reasons &^ noThrottle
+	for i, r := range throttleReasons {
+		if active := reasons&r.bit != 0; active || i < firstNewReason {
+			d.SetBool(collector.ThrottleActive, active, r.labels...)
+		}
+		rest &^= r.bit
+	}
+	if rest != 0 {
+		d.Set(collector.ThrottleActive, 1, labelOther...)
 	}
 }
 

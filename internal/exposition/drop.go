@@ -58,6 +58,7 @@ var healthFamilies = map[*collector.Metric]bool{
 	collector.SRAMThreshold:       true,
 	collector.RowRemapPending:     true,
 	collector.RowRemapFailed:      true,
+	collector.BankRemapPending:    true,
 	collector.RetiredPagesPending: true,
 	collector.FabricState:         true,
 	collector.FabricStatus:        true,

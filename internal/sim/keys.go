@@ -50,6 +50,7 @@ var valueKeys = append(strings.Fields(`
 	sram.bucket.mcu sram.bucket.other sram.threshold_exceeded
 	remap.correctable remap.uncorrectable remap.pending remap.failure remap.correctable_inactive remap.uncorrectable_inactive remap.banks.max
 	remap.banks.high remap.banks.partial remap.banks.low remap.banks.none
+	bank_remap.active bank_remap.inactive bank_remap.pending bank_remap.groups.max bank_remap.groups.none
 	retired.single_bit retired.double_bit retired.pending
 	repair.channel_pending repair.tpc_pending repair.unrepairable_memory
 	platform.slot platform.tray platform.host

@@ -17,8 +17,8 @@ import (
 )
 
 // releases are the versions of go-nvml, each with its own header: NVML 12.4
-// (R550), 12.9 (R575), 13.0.0 (R580), 13.1 (R590) and 13.3.
-var releases = []string{"v0.12.4-1", "v0.12.9-0", "v0.13.0-1", "v0.13.1-0", "v0.13.3-1"}
+// (R550), 12.9 (R575), 13.0.0 (R580), 13.1 (R590), 13.3 and 13.4 (R615).
+var releases = []string{"v0.12.4-1", "v0.12.9-0", "v0.13.0-1", "v0.13.1-0", "v0.13.3-1", "v0.13.4-1"}
 
 // groups are the prefixes of constants that are one numbering.
 var groups = []string{

@@ -38,7 +38,7 @@ var subjects = []subject{
 	{"Kernel log", []string{"kernel_log_"}, ""},
 	{"NVLink, XGMI and fabric", []string{"nvlink_", "gpu_nvlink_", "gpu_fabric_", "gpu_c2c_", "xgmi_"}, ""},
 	{"Xid, recovery and repair", []string{"gpu_xid_", "gpu_recovery_", "gpu_repair_", "nvswitch_"}, ""},
-	{"ECC, row remaps and retired pages", []string{"ecc_", "row_remap", "retired_pages_"}, ""},
+	{"ECC, row remaps and retired pages", []string{"ecc_", "row_remap", "bank_remap", "retired_pages_"}, ""},
 	{"DCGM and Grace CPUs", []string{"dcgm_", "cpu_"}, "Only with `--dcgm.address` or `--dcgm.embedded`: [dcgm.md](dcgm.md)."},
 	{"Sources and the exporter itself", []string{"source_", "native_call_", "exporter_", "compat_"}, ""},
 	{"accel-remediator", []string{"remediator_"}, "Served by [accel-remediator](remediator.md), not by the exporter. Families about nodes are absent on a replica that is not the leader."},

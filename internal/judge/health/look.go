@@ -95,7 +95,7 @@ func (l *look) known(r *collector.Reading) {
 			l.ecc += r.Value
 			l.eccs++
 		}
-	case collector.RowRemapPending, collector.RetiredPagesPending, collector.RepairPending:
+	case collector.RowRemapPending, collector.BankRemapPending, collector.RetiredPagesPending, collector.RepairPending:
 		l.pendings++
 		if r.Value == 1 {
 			l.pending++
