@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/amd"
+	"github.com/accel-exporter/accel-exporter/collector/nvidia"
 )
 
 // follow calls a function with the latest Snapshot and each that follows, until ctx is
@@ -98,4 +100,12 @@ func (c *changes) logRefusals(snap *collector.Snapshot) {
 		}
 	}
 	c.refused = refused
+}
+
+// explainRefusal returns what is missing where a call is refused, and what permits it.
+func explainRefusal(call string) (lost, remedy string) {
+	if call == amd.FDInfo {
+		return amd.Lost, amd.Remedy
+	}
+	return nvidia.Explain(call)
 }

@@ -3,11 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -19,9 +17,8 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/version"
 
-	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/podmap"
-	"github.com/accel-exporter/accel-exporter/podmap/kube"
+	"github.com/accel-exporter/accel-exporter/internal/config"
+	"github.com/accel-exporter/accel-exporter/internal/status"
 )
 
 // States of a finding.
@@ -79,8 +76,8 @@ Exit status: 0 if nothing that is asked for is missing, 1 if something is, 2 if 
 		}
 		return err
 	}
-	e := &examination{flags: f, running: running != 0}
-	e.observe(ctx, running != 0, &d.Observed)
+	e := &examination{flags: f}
+	d.Observed = e.observe(ctx, running != 0)
 	d.Findings = e.all()
 	for _, x := range d.Findings {
 		if x.State == findingLacks {
@@ -137,71 +134,26 @@ func runningExporter(procfs string, self int) (pid int, args []string) {
 	return pid, line[all[0]]
 }
 
-// observed is the part of /debug/state that the doctor reads.
-type observed struct {
-	Sources []collector.Status `json:"sources"`
-	Devices []observedDevice   `json:"devices"`
-	Node    []observedReading  `json:"node"`
-	Kubelet *podmap.Status     `json:"kubelet"`
-	API     *kube.Status       `json:"api_server"`
-}
-
-type observedDevice struct {
-	ID       string            `json:"id"`
-	Parent   string            `json:"parent"`
-	Class    collector.Class   `json:"class"`
-	Vendor   string            `json:"vendor"`
-	Down     string            `json:"down"`
-	Readings []observedReading `json:"readings"`
-}
-
-type observedReading struct {
-	Metric string            `json:"metric"`
-	Labels map[string]string `json:"labels"`
-	Value  float64           `json:"value"`
-}
-
 // examination has what the findings are drawn from.
 type examination struct {
 	flags  *flags
-	config *configuration // nil if the configuration file is refused
-	state  observed
-	broken error // why the state is incomplete
-	// running: the flags belong to an exporter that runs here.
-	running bool
-	// network are the findings about addresses, which are examined meanwhile.
-	network chan []finding
+	view   *status.View
+	broken error // why the view is incomplete
 }
 
-// observe gets the state of the running exporter, whose permissions may differ from
-// this process's, or else samples the node as the exporter would.
-func (e *examination) observe(ctx context.Context, running bool, by *string) {
-	if _, cfg, err := openConfig(e.flags); err == nil {
-		e.config = cfg
-	} else {
-		_, e.config, _ = openConfig(&flags{alerts: e.flags.alerts})
-	}
-	e.network = make(chan []finding, 1)
-	go func() { e.network <- slices.Concat(e.receivers(ctx), e.ports(ctx)) }()
-	if running && *e.flags.web.WebConfigFile == "" {
-		if address := e.local(); address != "" {
-			ask := askFlags{url: "http://" + address}
-			if ask.get(ctx, "/debug/state", "", &e.state) == nil {
-				*by = "the running exporter at " + ask.url
-				return
-			}
+// observe gets the view of the running exporter, whose permissions may differ from
+// this process's, or else samples the node as the exporter would. It returns who
+// sampled.
+func (e *examination) observe(ctx context.Context, running bool) string {
+	if address := e.local(); running && *e.flags.web.WebConfigFile == "" && address != "" {
+		ask := askFlags{url: "http://" + address}
+		if v, err := ask.getStatus(ctx, ""); err == nil {
+			e.view = v
+			return "the running exporter at " + ask.url
 		}
 	}
-	*by = "this process and its workers"
-	var state any
-	if state, e.broken = e.sample(ctx); state == nil {
-		return
-	}
-	b, err := json.Marshal(state)
-	if err == nil {
-		err = json.Unmarshal(b, &e.state)
-	}
-	e.broken = errors.Join(e.broken, err)
+	e.view, e.broken = e.sample(ctx)
+	return "this process and its workers"
 }
 
 // local returns where the exporter of these flags can be asked, or "".
@@ -225,23 +177,25 @@ const samplePatience = 20 * time.Second
 
 // sample samples the node. It leaves out what would change the node or disturb
 // others.
-func (e *examination) sample(ctx context.Context) (any, error) {
+func (e *examination) sample(ctx context.Context) (*status.View, error) {
 	f := *e.flags
 	f.interval = onceInterval
-	cfg := *e.config.Config
-	cfg.Collect.Interval = 0
-	log := slog.New(slog.DiscardHandler)
-	allocs, err := openPods(&f.pods, f.sources.procfs, cfg.Allocation, log)
+	cfg := config.Default()
+	if _, c, err := openConfig(e.flags); err == nil {
+		cfg = c.Config
+		cfg.Collect.Interval = 0
+	}
+	allocs, err := openPods(&f.pods, f.sources.procfs, cfg.Allocation, discardedLog)
 	if err != nil {
 		without := f.pods
 		without.api = false
-		allocs, _ = openPods(&without, f.sources.procfs, cfg.Allocation, log) // which cannot fail
+		allocs, _ = openPods(&without, f.sources.procfs, cfg.Allocation, discardedLog) // which cannot fail
 	}
-	p := newSampling(&f.sampleFlags, &cfg, allocs, log)
+	node := newSampling(&f.sampleFlags, cfg, allocs, discardedLog)
 	waiting, done := context.WithTimeout(ctx, samplePatience)
 	defer done()
-	_, late := p.once(waiting)
-	return p.stateJSON(), errors.Join(err, late)
+	_, late := node.once(waiting)
+	return newStatusPage(node, nil, "").View(), errors.Join(err, late)
 }
 
 // print writes the findings.

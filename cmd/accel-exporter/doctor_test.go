@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 )
 
@@ -99,53 +96,18 @@ func manifestArgs(t *testing.T, file, pattern string) []string {
 	return args
 }
 
-// TestDoctorAMD: a GPU on the bus without a driver is named; a GPU of a virtual
-// machine is not.
-func TestDoctorAMD(t *testing.T) {
-	gpu := func(address, driver string) observedDevice {
-		bound := observedReading{Metric: collector.PCIeDriverBound.Name, Labels: map[string]string{"pci_address": address, "driver": driver}}
-		if driver != "" {
-			bound.Value = 1
-		}
-		return observedDevice{Vendor: "amd", Class: collector.GPU, Readings: []observedReading{bound}}
-	}
-	for want, devices := range map[string][]observedDevice{
-		"[]": {{Vendor: "amd", Class: collector.FPGA}, {Vendor: "nvidia", Class: collector.GPU}},
-		"[{ok driver amdgpu 2 of 2 GPUs have a driver  }]": {gpu("0000:c1:00.0", "amdgpu"), gpu("0000:c3:00.0", "vfio-pci")},
-		"[{note driver amdgpu not bound to 0000:c3:00.0 bound to each GPU that programs on this node use modprobe amdgpu; journalctl -k --grep=amdgpu shows why it gave up a GPU}]": {gpu("0000:c1:00.0", "amdgpu"), gpu("0000:c3:00.0", "")},
-	} {
-		e := examination{}
-		e.state.Devices = devices
-		if got := fmt.Sprint(e.amdgpu()); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-}
-
 // TestDoctorExit checks the exit status and the finding for each kind of lack.
 func TestDoctorExit(t *testing.T) {
 	t.Parallel()
 	state, flags := compile(t, "h100-8", "--frozen=600", "--no-pods")
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	used, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer used.Close()
-	gone := closed.Addr().String()
-	closed.Close()
 	bad := tempFile(t, "accel.yml", "collect: {intervall: 1s}\n")
-	text, err := diagnose(t, state, append(flags, "--config.file="+bad, "--alertmanager.url=http://"+gone, "--path.state=/nope",
-		"--podresources.socket=/nope/kubelet.sock", "--kubernetes.pods", "--kubernetes.api-server=https://"+gone, "--otlp.endpoint=http://"+gone, "--kubernetes.node=n", "--kubernetes.token-file="+bad)...)
+	text, err := diagnose(t, state, append(flags, "--config.file="+bad,
+		"--podresources.socket=/nope/kubelet.sock", "--kubernetes.pods", "--kubernetes.api-server=https://127.0.0.1:1", "--kubernetes.node=n", "--kubernetes.token-file="+bad)...)
 	if !errors.Is(err, errPrinted) {
 		t.Errorf("exit: %v", err)
 	}
 	for _, want := range []string{
-		`LACKS +file +.*intervall: unknown key`, `LACKS +Alertmanager +.*connection refused`, `LACKS +state +/nope`,
-		`LACKS +kubelet +no socket at /nope`, `LACKS +API server`, `LACKS +trace receiver +.*connection refused`,
+		`LACKS +file +.*intervall: unknown key`, `LACKS +source kubelet +No kubelet, or its socket is not mounted`, `LACKS +source API server`,
 		`LACKS +flags +--podresources.socket: /nope/kubelet.sock does not exist yet`, `ok +source nvidia`, `(?m)^\d things are missing`,
 	} {
 		if !regexp.MustCompile(want).MatchString(text) {
@@ -155,13 +117,10 @@ func TestDoctorExit(t *testing.T) {
 	if _, _, err := outcome(t.Context(), "doctor", "--collect.interval=1"); exitCode(err) != 2 {
 		t.Errorf("bad use: %v", err)
 	}
-	out, _, err := outcome(t.Context(), append([]string{"doctor", "--json", "--podresources.socket=", "--web.listen-address=" + used.Addr().String()}, flags...)...)
+	out, _, err := outcome(t.Context(), append([]string{"doctor", "--json", "--podresources.socket="}, flags...)...)
 	var d diagnosis
-	if bad := json.Unmarshal([]byte(out), &d); bad != nil || !errors.Is(err, errPrinted) {
-		t.Fatalf("%v, %v\n%s", bad, err, out)
-	}
-	if i := slices.IndexFunc(d.Findings, func(f finding) bool { return f.Check == "port" }); i < 0 || d.Findings[i].State != findingLacks || d.Lacking != 1 {
-		t.Errorf("a used port: %s", out)
+	if bad := json.Unmarshal([]byte(out), &d); bad != nil || err != nil || d.Lacking != 0 || len(d.Findings) == 0 {
+		t.Errorf("%v, %v\n%s", bad, err, out)
 	}
 }
 

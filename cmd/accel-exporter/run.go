@@ -81,7 +81,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		traces = followTraces(sender, f, allocs, node.sampler)
 		serve.registry.MustRegister(traces)
 	}
-	serve.page = serve.newStatusPage()
+	serve.page = newStatusPage(node, serve.alerts, f.telemetryPath)
 	node.addSources() // last, because sources start goroutines
 	node.sampler.Recall(names.recalled...)
 	serve.watch(file, f, j)

@@ -124,15 +124,16 @@ func (p *serving) show() {
 }
 
 // newStatusPage returns the status page.
-func (p *serving) newStatusPage() *status.Page {
+func newStatusPage(node *sampling, a *alerts, metrics string) *status.Page {
 	return status.New(status.Options{
-		Node:        p.node.flags.pods.nodeOrHost(),
+		Node:        node.flags.pods.nodeOrHost(),
 		Version:     "accel-exporter " + version.Info() + " " + version.BuildContext(),
-		Metrics:     strings.TrimPrefix(p.flags.telemetryPath, "/"),
-		Snapshot:    p.node.sampler.Latest,
-		Allocations: p.node.pods.state,
-		Alerts:      func() *status.Alerts { return p.alerts.status() },
-		Log:         p.log,
+		Metrics:     strings.TrimPrefix(metrics, "/"),
+		Snapshot:    node.sampler.Latest,
+		Allocations: node.pods.state,
+		Explain:     explainRefusal,
+		Alerts:      a.status,
+		Log:         node.log,
 	})
 }
 
@@ -208,7 +209,7 @@ func (p *serving) handler() http.Handler {
 	mux.HandleFunc("GET /-/ready", p.ready)
 	mux.HandleFunc("GET /debug/state", p.debugState)
 	mux.HandleFunc("GET /debug/rules", p.debugRules)
-	mux.Handle("GET /debug/status", p.page.View())
+	mux.Handle("GET /debug/status", p.page.JSON())
 	if p.flags.statusPage {
 		p.page.Register(mux)
 	} else {

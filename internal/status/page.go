@@ -32,6 +32,8 @@ type Options struct {
 	// Allocations returns the report, and the states of kubelet and API server: nil
 	// where they are not configured.
 	Allocations func() (*allocation.Report, *podmap.Status, *kube.Status)
+	// Explain returns what is missing where the driver refuses a call, and what permits it.
+	Explain func(call string) (lost, remedy string)
 	// Alerts returns nil if no rules are evaluated.
 	Alerts func() *Alerts
 	Log    *slog.Logger
@@ -60,6 +62,9 @@ type request struct {
 
 // New returns a Page.
 func New(o Options) *Page {
+	if o.Explain == nil {
+		o.Explain = func(string) (string, string) { return "", "" }
+	}
 	return &Page{o: o}
 }
 
@@ -114,9 +119,16 @@ func (p *Page) Register(mux *http.ServeMux) {
 	}
 }
 
-// View returns a handler of the View as JSON, with the device of the parameter device.
-// Before the first Snapshot it is empty.
-func (p *Page) View() http.Handler {
+// View returns what the page of the node shows, without a time before the first Snapshot.
+func (p *Page) View() *View {
+	if s := p.o.Snapshot(); s != nil {
+		return p.view(s)
+	}
+	return &View{}
+}
+
+// JSON returns a handler of the View as JSON, with the device of the parameter device.
+func (p *Page) JSON() http.Handler {
 	return p.handler(func(r *http.Request) request { return request{device: r.URL.Query().Get("device"), json: true} })
 }
 

@@ -503,7 +503,7 @@ func TestView(t *testing.T) {
 	view := func(device string) *View {
 		t.Helper()
 		r := httptest.NewRecorder()
-		p.View().ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/debug/status?device="+url.QueryEscape(device), nil))
+		p.JSON().ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/debug/status?device="+url.QueryEscape(device), nil))
 		v := &View{}
 		if err := json.Unmarshal(r.Body.Bytes(), v); err != nil || r.Code != http.StatusOK {
 			t.Fatalf("%d: %v", r.Code, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 	"github.com/accel-exporter/accel-exporter/podmap"
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
 // Limits of the page, which stays below 150 KB. Partitions have lines if there are at
@@ -61,6 +62,7 @@ type View struct {
 	Tone                          string
 	Notices                       []Notice
 	Sources                       []Source
+	Remarks                       []Remark
 	Devices                       []Device
 	Alerts                        *Alerts
 	Events                        []Event
@@ -85,7 +87,7 @@ type Source struct {
 	Name string
 	State
 	Trouble
-	Err, Age, Took string
+	Reason, Err, Age, Took string // Reason is that of accel_source_up, or the state of the kubelet or API server
 }
 
 // Cell is a value with its line; an empty Text is a value that is unknown.
@@ -100,7 +102,7 @@ type Cell struct {
 
 // Device is a row of the devices.
 type Device struct {
-	ID, Short, Index, Model, Class, PCI string
+	ID, Short, Index, Model, Vendor, Class, PCI string
 	Part                                bool
 	State
 	Age                                     string // of its values, if they are not of now
@@ -182,8 +184,13 @@ func (p *Page) view(s *collector.Snapshot) *View {
 		v.Sources = append(v.Sources, kubeletSource(kubelet))
 	}
 	if api != nil {
-		v.Sources = append(v.Sources, polled(APIServer, string(api.Pods.State), api.Pods.Reason, api.Pods.Age, Explain(APIServer, "")))
+		feed := &api.Pods
+		if feed.State == kube.StateFresh && api.Slices != nil {
+			feed = api.Slices
+		}
+		v.Sources = append(v.Sources, polled(APIServer, string(feed.State), feed.Reason, feed.Age, Explain(APIServer, "")))
 	}
+	v.remarks(s, p.o.Explain)
 	v.devices(p, s, report)
 	v.events(s)
 	v.allocations(report)
@@ -196,7 +203,7 @@ func (p *Page) view(s *collector.Snapshot) *View {
 }
 
 func sourceOf(s *collector.Status, now time.Time) Source {
-	out := Source{Name: s.Source, Err: s.Err, Took: s.Took.Round(time.Millisecond / 10).String()}
+	out := Source{Name: s.Source, Reason: s.Reason, Err: s.Err, Took: s.Took.Round(time.Millisecond / 10).String()}
 	if !s.LastSuccess.IsZero() {
 		out.Age = Ago(now.Sub(s.LastSuccess))
 	}
@@ -211,7 +218,7 @@ func sourceOf(s *collector.Status, now time.Time) Source {
 	out.Trouble = Explain(s.Source, s.Reason)
 	switch s.Reason {
 	case collector.SourceAbsent:
-		out.State, out.Err = State{"not on this machine", neutral}, ""
+		out.State = State{"not on this machine", neutral}
 	case collector.SourceStarting, collector.SourceReloaded:
 		out.State = State{"starting", neutral}
 	case collector.SourceReleased:
@@ -235,7 +242,7 @@ func kubeletSource(s *podmap.Status) Source {
 // polled returns the kubelet or the API server as a source. Their states have the same
 // words.
 func polled(name, state, reason string, age time.Duration, trouble Trouble) Source {
-	out := Source{Name: name}
+	out := Source{Name: name, Reason: state}
 	if age > 0 {
 		out.Age = Ago(age)
 	}
@@ -319,7 +326,7 @@ const old = 5 * time.Second
 
 func deviceRow(d *collector.Device, a *allocation.Device, now, answered time.Time) Device {
 	r := Device{
-		ID: d.ID, Short: ShortID(d.ID), Index: label(d, collector.DeviceInfo, "index"), Class: className(d.Class), PCI: d.PCI, Part: d.Parent != "",
+		ID: d.ID, Short: ShortID(d.ID), Index: label(d, collector.DeviceInfo, "index"), Vendor: d.Vendor, Class: className(d.Class), PCI: d.PCI, Part: d.Parent != "",
 		Model: strings.TrimPrefix(cmp.Or(d.Model, string(d.Class), "unknown device"), "NVIDIA "), State: stateOf(d),
 	}
 	if profile := label(d, collector.DeviceInfo, "profile"); profile != "" {

@@ -1,0 +1,80 @@
+package status
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// Remark is something about the node that belongs to no row: good, neutral where a
+// part of the metrics is missing, or warn.
+type Remark struct {
+	What, Found, Expected, Cure, Tone string
+}
+
+// remarks adds the drivers, and what they lack.
+func (v *View) remarks(s *collector.Snapshot, explain func(call string) (lost, remedy string)) {
+	for i := range s.Node {
+		if r := &s.Node[i]; r.Metric == collector.DriverInfo {
+			found := "kernel module " + r.Label("version")
+			if library := r.Label("library_version"); library != "" {
+				found += fmt.Sprintf(", library %s, CUDA %s", library, r.Label("cuda_version"))
+			}
+			v.Remarks = append(v.Remarks, Remark{What: "driver " + r.Label("vendor"), Found: found, Tone: good})
+		}
+	}
+	var bound, unbound []string // AMD GPUs; a GPU that is passed to a virtual machine has another driver
+	usable, files := 0, map[string]string{}
+	type lost struct{ what, remedy string }
+	refused := map[lost]map[string]bool{}
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		for j := range d.Readings {
+			switch r := &d.Readings[j]; r.Metric {
+			case collector.PCIeDriverBound:
+				switch {
+				case d.Vendor != "amd" || d.Class != collector.GPU:
+				case r.Value == 1:
+					bound = append(bound, r.Label("pci_address"))
+				default:
+					unbound = append(unbound, r.Label("pci_address"))
+				}
+			case collector.DeviceFileUsable:
+				if r.Value == 1 {
+					usable++
+				} else {
+					files[r.Label("file")] = r.Label("reason")
+				}
+			case collector.CallRefused:
+				var l lost
+				l.what, l.remedy = explain(r.Label("call"))
+				if refused[l] == nil {
+					refused[l] = map[string]bool{}
+				}
+				refused[l][r.Label("call")+" ("+r.Label("code")+")"] = true
+			}
+		}
+	}
+	switch {
+	case len(unbound) > 0:
+		v.Remarks = append(v.Remarks, Remark{"driver amdgpu", "not bound to " + strings.Join(unbound, ", "), "bound to each GPU that programs on this node use", "modprobe amdgpu; journalctl -k --grep=amdgpu shows why it gave up a GPU", neutral})
+	case len(bound) > 0:
+		v.Remarks = append(v.Remarks, Remark{What: "driver amdgpu", Found: fmt.Sprintf("%d of %d GPUs have a driver", len(bound), len(bound)), Tone: good})
+	}
+	switch {
+	case len(files) > 0:
+		var texts []string
+		for _, file := range slices.Sorted(maps.Keys(files)) {
+			texts = append(texts, file+": "+files[file])
+		}
+		v.Remarks = append(v.Remarks, Remark{"device files", strings.Join(texts, ", "), "each file exists, belongs to its device, and has the mode of the driver's configuration", "nvidia-modprobe -c 0 -u creates those of NVIDIA, udev those of AMD once amdgpu is loaded; docs/runbooks/AcceleratorDegraded.md", warn})
+	case usable > 0:
+		v.Remarks = append(v.Remarks, Remark{What: "device files", Found: fmt.Sprintf("%d usable", usable), Tone: good})
+	}
+	for _, l := range slices.SortedFunc(maps.Keys(refused), func(a, b lost) int { return strings.Compare(a.what, b.what) }) {
+		v.Remarks = append(v.Remarks, Remark{"refused calls", strings.Join(slices.Sorted(maps.Keys(refused[l])), ", "), l.what, l.remedy, neutral})
+	}
+}
