@@ -103,7 +103,7 @@ type Cell struct {
 // Device is a row of the devices.
 type Device struct {
 	ID, Short, Index, Model, Vendor, Class, PCI string
-	Part                                bool
+	Part                                        bool
 	State
 	Age                                     string // of its values, if they are not of now
 	Reasons                                 []string
