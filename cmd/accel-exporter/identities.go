@@ -13,14 +13,12 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
-// identities are the identities of devices that an earlier process and the
-// kubelet know.
+// identities are the identities of devices that an earlier process knew.
 type identities struct {
 	store *identity.Store // nil without --path.state
 	log   *slog.Logger
 
 	recalled []collector.Device // of the file
-	found    string             // the last one found by elimination
 	content  []byte             // to be written
 	changed  bool
 	writer   *solo.Worker[error]
@@ -62,13 +60,12 @@ func (ids *identities) remember(o *health.Options) {
 
 // run follows the Snapshots until ctx is done. A write may hang; it delays
 // nothing, and the file is complete at any time.
-func (ids *identities) run(ctx context.Context, s *collector.Sampler, p *pods) {
+func (ids *identities) run(ctx context.Context, s *collector.Sampler) {
 	if ids.store != nil {
 		ids.writer = solo.New(func(time.Time) error { return ids.store.Write(ids.content) }, func() { ids.store.Close() })
 		defer ids.writer.Stop()
 	}
 	follow(ctx, s, func(_, snap *collector.Snapshot) {
-		ids.eliminate(snap, s, p)
 		ids.save(snap)
 	})
 	ids.flush()
@@ -85,19 +82,6 @@ func (ids *identities) flush() {
 		ids.content = ids.store.Encode()
 		ids.writer.Start(time.Now())
 		ids.writer.Await(end)
-	}
-}
-
-func (ids *identities) eliminate(snap *collector.Snapshot, s *collector.Sampler, p *pods) {
-	if p.kubelet == nil {
-		return
-	}
-	if d, ok := identity.ByElimination(snap, p.kubelet.Latest()); ok {
-		if ids.found != d.ID {
-			ids.log.Info("Device has the only UUID of the kubelet that no other device has", "device", d.ID, "pci", d.PCI)
-		}
-		ids.found = d.ID
-		s.Recall(d)
 	}
 }
 

@@ -96,7 +96,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if traces != nil {
 		loops.Go(func() { traces.Run(ctx) })
 	}
-	loops.Go(func() { names.run(ctx, node.sampler, allocs) })
+	loops.Go(func() { names.run(ctx, node.sampler) })
 	loops.Go(func() { serve.reload.run(ctx) })
 	if f.compat.foreign.jobs != "" {
 		loops.Go(func() { fields.followJobs(ctx) })

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,9 +15,9 @@ import (
 
 // file is the content of the file, as JSON.
 type file struct {
-	Version int      `json:"version"`
-	Devices []record `json:"devices"`
-	Memory  *memory  `json:"memory,omitempty"`
+	Version int     `json:"version"`
+	Devices []entry `json:"devices"`
+	Memory  *memory `json:"memory,omitempty"`
 }
 
 // memory has the faults of one boot.
@@ -27,14 +28,14 @@ type memory struct {
 	Energy map[string]float64 `json:"energy_joules,omitempty"`
 }
 
-// record is one device: a whole one, with its place, or a partition of one.
-type record struct {
-	ID     string `json:"id"`
-	Parent string `json:"parent,omitempty"`
-	Class  string `json:"class"`
-	Vendor string `json:"vendor"`
-	Model  string `json:"model"`
-	PCI    string `json:"pci_address,omitempty"`
+// entry is one device: a whole one, with its place, or a partition of one.
+type entry struct {
+	ID     string          `json:"id"`
+	Parent string          `json:"parent,omitempty"`
+	Class  collector.Class `json:"class"`
+	Vendor string          `json:"vendor"`
+	Model  string          `json:"model"`
+	PCI    string          `json:"pci_address,omitempty"`
 	// PCIID has the ids of vendor, device, subsystem vendor and subsystem.
 	PCIID   string   `json:"pci_id,omitempty"`
 	KubeIDs []string `json:"kube_ids,omitempty"`
@@ -44,32 +45,26 @@ type record struct {
 	Answered time.Time `json:"answered"`
 }
 
-func recordOf(e *entry) record {
-	r := record{
-		ID: e.ID, Parent: e.Parent, Class: string(e.Class), Vendor: e.Vendor, Model: e.Model, PCI: e.PCI, PCIID: e.pciID,
-		KubeIDs: e.KubeIDs, Info: map[string]string{}, Answered: e.Sampled.UTC().Truncate(time.Second),
+// device returns the device as a source would report it; Sampled is when it last answered.
+func (e *entry) device() collector.Device {
+	d := collector.Device{
+		ID: e.ID, Parent: e.Parent, Class: e.Class, Vendor: e.Vendor, Model: e.Model, PCI: e.PCI,
+		KubeIDs: e.KubeIDs, Sampled: e.Answered,
 	}
-	for i, v := range e.info() {
-		if v != "" {
-			r.Info[collector.DeviceInfo.Labels[i]] = v
-		}
-	}
-	return r
-}
-
-func (r *record) entry() entry {
-	e := entry{pciID: r.PCIID, Device: collector.Device{
-		ID: r.ID, Parent: r.Parent, Class: collector.Class(r.Class), Vendor: r.Vendor, Model: r.Model, PCI: r.PCI,
-		KubeIDs: r.KubeIDs, Sampled: r.Answered,
-	}}
-	if len(r.Info) > 0 {
+	if len(e.Info) > 0 {
 		labels := make([]string, len(collector.DeviceInfo.Labels))
 		for i, name := range collector.DeviceInfo.Labels {
-			labels[i] = r.Info[name]
+			labels[i] = e.Info[name]
 		}
-		e.Set(collector.DeviceInfo, 1, labels...)
+		d.Set(collector.DeviceInfo, 1, labels...)
 	}
-	return e
+	return d
+}
+
+// same reports whether e and o are the same device of the same properties.
+func (e *entry) same(o *entry) bool {
+	return e.Parent == o.Parent && e.Class == o.Class && e.Vendor == o.Vendor && e.Model == o.Model && e.PCI == o.PCI &&
+		slices.Equal(e.KubeIDs, o.KubeIDs) && maps.Equal(e.Info, o.Info)
 }
 
 // parse reads the content of the file. The exporter wrote it, so a file with any
@@ -85,11 +80,7 @@ func parse(name string, data []byte) ([]entry, *memory, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	entries := make([]entry, len(f.Devices))
-	for i := range f.Devices {
-		entries[i] = f.Devices[i].entry()
-	}
-	return entries, f.Memory, nil
+	return f.Devices, f.Memory, nil
 }
 
 func (f *file) check() error {
@@ -101,13 +92,13 @@ func (f *file) check() error {
 	}
 	ids := map[string]bool{}
 	for i := range f.Devices {
-		switch r := &f.Devices[i]; {
-		case !r.valid():
-			return fmt.Errorf("devices[%d] is invalid: %q", i, r.ID)
-		case ids[r.ID]:
-			return fmt.Errorf("devices[%d] is there a second time: %s", i, r.ID)
+		switch e := &f.Devices[i]; {
+		case !e.valid():
+			return fmt.Errorf("devices[%d] is invalid: %q", i, e.ID)
+		case ids[e.ID]:
+			return fmt.Errorf("devices[%d] is there a second time: %s", i, e.ID)
 		default:
-			ids[r.ID] = true
+			ids[e.ID] = true
 		}
 	}
 	if f.Memory != nil && len(f.Memory.Faults) > maxFaults {
@@ -122,12 +113,12 @@ const (
 )
 
 // valid reports whether the texts can be labels, and the device can be identified.
-func (r *record) valid() bool {
-	if r.ID == "" || r.Vendor == "" || r.Class == "" || r.Parent == "" && r.PCI == "" || r.Answered.IsZero() || len(r.KubeIDs) > maxKubeIDs {
+func (e *entry) valid() bool {
+	if e.ID == "" || e.Vendor == "" || e.Class == "" || e.Parent == "" && e.PCI == "" || e.Answered.IsZero() || len(e.KubeIDs) > maxKubeIDs {
 		return false
 	}
-	texts := append([]string{r.ID, r.Parent, r.Class, r.Vendor, r.Model, r.PCI, r.PCIID}, r.KubeIDs...)
-	for _, text := range r.Info {
+	texts := append([]string{e.ID, e.Parent, string(e.Class), e.Vendor, e.Model, e.PCI, e.PCIID}, e.KubeIDs...)
+	for _, text := range e.Info {
 		texts = append(texts, text)
 	}
 	return !slices.ContainsFunc(texts, func(text string) bool {

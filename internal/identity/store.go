@@ -1,6 +1,6 @@
 // Package identity keeps the identity of devices across restarts of the
-// exporter: what a device that does not answer was called before, from a file
-// and from the kubelet. The file also has the faults that only an event reported.
+// exporter, in a file: what a device that does not answer was called before. The
+// file also has the faults that only an event reported.
 package identity
 
 import (
@@ -31,12 +31,6 @@ const (
 	// renew is the maximum age of the time at which a device last answered.
 	renew = time.Hour
 )
-
-// entry is a device as it last answered; Sampled is when.
-type entry struct {
-	collector.Device        // with accel_device_info as its only Reading
-	pciID            string // of the PCI function
-}
 
 // Store is the file in a directory. One goroutine at a time uses it, except
 // Write.
@@ -88,16 +82,16 @@ func (s *Store) Load(now time.Time) ([]collector.Device, error) {
 	places := map[string]bool{}
 	s.entries = slices.DeleteFunc(all, func(e entry) bool {
 		if e.Parent == "" {
-			places[e.ID] = now.Sub(e.Sampled) < keep && s.unchanged(&e)
+			places[e.ID] = now.Sub(e.Answered) < keep && s.unchanged(&e)
 		}
 		return !places[e.ID] && !places[e.Parent]
 	})
 	devices := make([]collector.Device, len(s.entries))
 	for i := range s.entries {
-		if e := &s.entries[i]; e.Sampled.After(now) {
-			e.Sampled = now // the clock was ahead
+		if e := &s.entries[i]; e.Answered.After(now) {
+			e.Answered = now // the clock was ahead
 		}
-		devices[i] = s.entries[i].Device
+		devices[i] = s.entries[i].device()
 	}
 	return devices, nil
 }
@@ -157,7 +151,7 @@ func (s *Store) noteFaults(snap *collector.Snapshot) (changed bool) {
 func (s *Store) unchanged(e *entry) bool {
 	id := s.pciID(e.PCI)
 	driver, _ := s.sys.Link(devicesDir + e.PCI + "/driver")
-	return (id == "" || id == e.pciID) && (driver == "" || collector.IsAcceleratorDriver(driver))
+	return (id == "" || id == e.PCIID) && (driver == "" || collector.IsAcceleratorDriver(driver))
 }
 
 const devicesDir = "bus/pci/devices/"
@@ -202,12 +196,12 @@ func (s *Store) Note(snap *collector.Snapshot) bool {
 	stays := map[string]bool{}
 	for _, e := range s.entries {
 		switch {
-		case ids[e.ID], ids[e.Parent], places[e.PCI] && e.Parent == "", e.Parent != "" && !stays[e.Parent], snap.Time.Sub(e.Sampled) >= keep:
+		case ids[e.ID], ids[e.Parent], places[e.PCI] && e.Parent == "", e.Parent != "" && !stays[e.Parent], snap.Time.Sub(e.Answered) >= keep:
 			continue
 		}
 		stays[e.ID] = true
-		if at := last[e.ID]; at.After(e.Sampled) {
-			e.Sampled, changed = at, true
+		if at := inFile(last[e.ID]); at.After(e.Answered) {
+			e.Answered, changed = at, true
 		}
 		next = append(next, e)
 	}
@@ -230,54 +224,42 @@ func answers(d *collector.Device) bool {
 	return slices.ContainsFunc(d.Readings, func(r collector.Reading) bool { return r.Metric == collector.DeviceUp && r.Value == 1 })
 }
 
+// inFile returns a time as the file has it.
+func inFile(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+
 // entry returns the entry of d, which is the one before if nothing has changed.
 func (s *Store) entry(d *collector.Device, sampled time.Time, changed *bool) entry {
-	e := entry{Device: collector.Device{
-		ID: d.ID, Parent: d.Parent, Class: d.Class, Vendor: d.Vendor, Model: d.Model, PCI: d.PCI, Sampled: sampled,
-	}}
+	e := entry{
+		ID: d.ID, Parent: d.Parent, Class: d.Class, Vendor: d.Vendor, Model: d.Model, PCI: d.PCI, Answered: inFile(sampled),
+		Info: map[string]string{},
+	}
 	for _, id := range d.KubeIDs {
 		// An index may be that of another device after a restart of the driver.
 		if strings.Trim(id, "0123456789") != "" && !slices.Contains(e.KubeIDs, id) {
 			e.KubeIDs = append(e.KubeIDs, id)
 		}
 	}
-	for _, r := range d.Readings {
-		if r.Metric == collector.DeviceInfo {
-			e.Readings = []collector.Reading{r}
-			break
+	if at := slices.IndexFunc(d.Readings, func(r collector.Reading) bool { return r.Metric == collector.DeviceInfo }); at >= 0 {
+		for i, v := range d.Readings[at].Labels {
+			if v != "" {
+				e.Info[collector.DeviceInfo.Labels[i]] = v
+			}
 		}
 	}
 	at := slices.IndexFunc(s.entries, func(o entry) bool { return o.ID == d.ID })
-	if at >= 0 && s.entries[at].same(&e) && sampled.Sub(s.entries[at].Sampled) < renew {
+	if at >= 0 && s.entries[at].same(&e) && e.Answered.Sub(s.entries[at].Answered) < renew {
 		return s.entries[at]
 	}
 	*changed = true
 	if d.Parent == "" {
-		e.pciID = s.pciID(d.PCI)
+		e.PCIID = s.pciID(d.PCI)
 	}
 	return e
 }
 
-// same reports whether e and o are the same device of the same properties.
-func (e *entry) same(o *entry) bool {
-	return e.Parent == o.Parent && e.Class == o.Class && e.Vendor == o.Vendor && e.Model == o.Model && e.PCI == o.PCI &&
-		slices.Equal(e.KubeIDs, o.KubeIDs) && slices.Equal(e.info(), o.info())
-}
-
-// info returns the label values of accel_device_info.
-func (e *entry) info() []string {
-	if len(e.Readings) == 0 {
-		return nil
-	}
-	return e.Readings[0].Labels
-}
-
 // Encode returns the content of the file.
 func (s *Store) Encode() []byte {
-	f := file{Version: version, Devices: make([]record, len(s.entries))}
-	for i := range s.entries {
-		f.Devices[i] = recordOf(&s.entries[i])
-	}
+	f := file{Version: version, Devices: s.entries}
 	if s.memory.Boot != "" {
 		f.Memory = &s.memory
 	}
