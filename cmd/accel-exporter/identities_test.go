@@ -26,7 +26,6 @@ func TestRestartWithLostGPU(t *testing.T) {
 		info        string // labels of accel_device_info, before and after class and device
 	}{
 		{"procfs", "lost 2", false, "lost", `architecture="",board_part_number="",class="gpu",device="%",index="2",model="NVIDIA H100 80GB HBM3",numa_node="0",pci_address="0000:75:00.0",profile="",serial="",vendor="nvidia"`},
-		{"kubelet", "lost 2 --no-uuid", false, "lost", `architecture="",board_part_number="",class="gpu",device="%",index="2",model="NVIDIA H100 80GB HBM3",numa_node="0",pci_address="0000:75:00.0",profile="",serial="",vendor="nvidia"`},
 		{"file", "lost 2 --no-uuid", true, "lost", ""},
 		{"file, not enumerated", "gone 2", true, "missing", ""},
 		{"file, off the bus", "bus-loss 2", true, "lost", ""},
