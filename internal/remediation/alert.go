@@ -157,11 +157,12 @@ func (a *Alerts) settled(now time.Time) bool {
 	return a.heard() && now.Sub(a.began) > a.settle
 }
 
-// fires reports whether an alert of one of the names is known for a node, whatever the
-// policy makes of it: a label of any name has the node as its value.
-func (a *Alerts) fires(names []string, node string) bool {
+// fires reports whether an alert of one of the names is known for a node or device,
+// whatever the policy makes of it: a label of any name has the node as its value.
+func (a *Alerts) fires(names []string, n *Node) bool {
 	for _, s := range a.known {
-		if slices.Contains(names, s.Name()) && slices.Contains(slices.Collect(maps.Values(s.Labels)), node) {
+		if slices.Contains(names, s.Name()) && slices.Contains(slices.Collect(maps.Values(s.Labels)), n.Name) &&
+			(n.Device == nil || s.Labels["device"] == n.Device.ID) {
 			return true
 		}
 	}

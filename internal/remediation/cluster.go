@@ -14,9 +14,12 @@ var ErrConflict = errors.New("the node has changed since it was read")
 type Cluster interface {
 	// Nodes returns all nodes.
 	Nodes(ctx context.Context) ([]Node, error)
-	// Patch applies a patch as a whole or not at all. It returns ErrConflict if the
-	// node has another version than the patch expects.
-	Patch(ctx context.Context, node string, p *Patch) error
+	// Devices returns the devices of DRA drivers and the rules of this program on them.
+	// The first call begins to watch them. A cluster without them has none.
+	Devices(ctx context.Context) *Devices
+	// Patch applies a patch of a node, or of the rule of a device, as a whole or not at
+	// all. It returns ErrConflict if it has another version than the patch expects.
+	Patch(ctx context.Context, n *Node, p *Patch) error
 	// SetCondition sets the node's condition of ConditionType.
 	SetCondition(ctx context.Context, node string, c Condition) error
 	// Note creates an Event. It is no error if one of the same key exists.

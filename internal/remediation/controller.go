@@ -45,7 +45,7 @@ type Controller struct {
 	pending map[string]*Note     // notes that could not be created yet, by key
 	called  map[string]time.Time // keys of calls that succeeded, with their times
 	logged  map[string]logEntry  // the last message, by its subject
-	took    map[string]time.Time // when a node was taken out within the last hour, by its UID
+	took    map[string]time.Time // when a node or device was taken out within the last hour, by its UID
 	passes  int
 	m       *metrics
 }
@@ -138,19 +138,27 @@ func (c *Controller) pass(ctx context.Context) {
 		c.m.failed.WithLabelValues().Inc()
 		return
 	}
-	now := &Situation{Nodes: nodes, Alerts: c.alerts, Deleted: c.deleted(nodes, began), Now: began}
+	now := &Situation{Nodes: nodes, Alerts: c.alerts, Now: began}
+	if policy.devices() {
+		if now.Devices = c.o.Cluster.Devices(ctx); now.Devices.Err != nil {
+			c.o.Log.Warn("Devices of DRA drivers are not known; nothing is done for alerts of rules with device", "err", now.Devices.Err)
+		}
+		c.m.done("devices", map[bool]string{true: "done", false: "error"}[now.Devices.Err == nil])
+	}
+	now.Deleted = c.deleted(policy.subjects(now), began)
 	now.Missing = c.prove(ctx, policy.Returning(now))
 	plan := policy.Plan(now)
+	steps := plan.steps()
 	if !c.o.Act {
-		c.checkEvictions(ctx, plan)
+		c.checkEvictions(ctx, steps)
 	}
 	c.plan.Store(plan)
 	c.m.planned(plan)
 	c.retryNotes(ctx)
-	for i := range plan.Nodes {
-		c.logStep(&plan.Nodes[i])
+	for _, s := range steps {
+		c.logStep(s)
 		if c.o.Act && ctx.Err() == nil {
-			c.do(ctx, policy, &plan.Nodes[i])
+			c.do(ctx, policy, s)
 		}
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -166,8 +174,9 @@ func (c *Controller) pass(ctx context.Context) {
 	c.m.passed(began, c.o.Now())
 }
 
-// deleted counts the nodes that were taken out within the last hour and are deleted: an
-// autoscaler that replaces them does not renew the budget. Another leader starts at 0.
+// deleted counts the nodes and devices that were taken out within the last hour and are
+// deleted: an autoscaler that replaces them does not renew the budget. Another leader
+// starts at 0.
 func (c *Controller) deleted(nodes []Node, now time.Time) int {
 	gone := maps.Clone(c.took)
 	for i := range nodes {
@@ -185,13 +194,12 @@ func (c *Controller) deleted(nodes []Node, now time.Time) int {
 
 // checkEvictions finds the evictions of a dry run that a disruption budget would
 // refuse.
-func (c *Controller) checkEvictions(ctx context.Context, plan *Plan) {
-	for i := range plan.Nodes {
-		s := &plan.Nodes[i]
+func (c *Controller) checkEvictions(ctx context.Context, steps []*Step) {
+	for _, s := range steps {
 		for _, pod := range s.Evict {
 			how, err := c.o.Cluster.Evict(ctx, s.Node.Name, &pod, true)
 			if err != nil {
-				c.logOnce(s.Node.Name+"/dry", "The eviction of a pod cannot be checked", "node", s.Node.Name, "err", err)
+				c.logOnce(s.Node.key()+"/dry", "The eviction of a pod cannot be checked", "node", s.Node.Name, "err", err)
 				return
 			}
 			if how == EvictBudget {
@@ -240,7 +248,7 @@ func (c *Controller) patch(ctx context.Context, s *Step) bool {
 	if s.Patch.Empty() {
 		return true
 	}
-	err := c.o.Cluster.Patch(ctx, s.Node.Name, &s.Patch)
+	err := c.o.Cluster.Patch(ctx, &s.Node, &s.Patch)
 	c.result(s, action(s), err)
 	return err == nil
 }
@@ -261,6 +269,8 @@ func action(s *Step) string {
 		return "take_out"
 	case s.Ends:
 		return "let_in"
+	case s.Patch.Delete:
+		return "forget"
 	}
 	return "mark"
 }
@@ -269,14 +279,14 @@ func (c *Controller) result(s *Step, action string, err error) {
 	switch {
 	case err == nil:
 		c.m.done(action, "done")
-		c.o.Log.Info("Action done", "action", action, "node", s.Node.Name, "alerts", s.Alerts)
+		c.o.Log.Info("Action done", "action", action, "node", s.Node.Name, "device", s.Node.device(), "alerts", s.Alerts)
 	case errors.Is(err, ErrConflict):
 		c.m.done(action, "conflict")
-		c.logOnce(s.Node.Name+"/conflict", "Action not done: the node has changed since it was read", "action", action, "node", s.Node.Name)
+		c.logOnce(s.Node.key()+"/conflict", "Action not done: the node or device has changed since it was read", "action", action, "node", s.Node.Name, "device", s.Node.device())
 		c.Trigger()
 	default:
 		c.m.done(action, "error")
-		c.o.Log.Error("Action failed", "action", action, "node", s.Node.Name, "err", err)
+		c.o.Log.Error("Action failed", "action", action, "node", s.Node.Name, "device", s.Node.device(), "err", err)
 	}
 }
 
@@ -302,7 +312,7 @@ func (c *Controller) call(ctx context.Context, p *Policy, s *Step) {
 	var called []string
 	for _, name := range s.Call {
 		call := &Call{
-			Key:  fmt.Sprintf("%s-%d-%s", s.Node.Name, s.Since.Unix(), name),
+			Key:  fmt.Sprintf("%s-%d-%s", s.Node.callKey(), s.Since.Unix(), name),
 			Hook: name, Node: s.Node.Name, Since: s.Since, Alerts: s.Alerts, Devices: s.Devices,
 		}
 		if _, ok := c.called[call.Key]; !ok { // the listed node may lack the record
@@ -319,8 +329,8 @@ func (c *Controller) call(ctx context.Context, p *Policy, s *Step) {
 		return
 	}
 	if patch := recordCalls(&s.Node, called); patch != nil {
-		if err := c.o.Cluster.Patch(ctx, s.Node.Name, patch); err != nil {
-			c.logOnce(s.Node.Name+"/called", "The call of a hook is not recorded on the node yet", "node", s.Node.Name, "err", err)
+		if err := c.o.Cluster.Patch(ctx, &s.Node, patch); err != nil {
+			c.logOnce(s.Node.key()+"/called", "The call of a hook is not recorded on the node yet", "node", s.Node.Name, "err", err)
 		}
 	}
 }

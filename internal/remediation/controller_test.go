@@ -27,6 +27,11 @@ type cluster struct {
 	stale bool // nodes are listed as they were before their last change
 	was   map[string]*Node
 	fails func(what string) (before, after bool)
+
+	published []Published
+	rules     map[string]*TaintRule // by name
+	unlisted  error                 // why published and rules are not known
+	now       func() time.Time
 }
 
 var errDown = errors.New("the API server is down")
@@ -73,8 +78,53 @@ func (c *cluster) change(name string, change func(Node) Node) {
 	c.nodes[name] = &n
 }
 
-func (c *cluster) Patch(_ context.Context, name string, p *Patch) error {
+func (c *cluster) Devices(context.Context) *Devices {
+	if c.unlisted != nil {
+		return &Devices{Err: c.unlisted}
+	}
+	var rules []TaintRule
+	for _, r := range c.rules {
+		rules = append(rules, *r)
+	}
+	return NewDevices(c.published, rules)
+}
+
+// patchRule changes the rule of a device as the API server does.
+func (c *cluster) patchRule(n *Node, p *Patch) error {
+	was := c.rules[n.Device.Rule]
+	switch {
+	case (was == nil) != (n.UID == "") || was != nil && (was.UID != n.UID || was.Version != p.Version):
+		return ErrConflict
+	case p.Delete:
+		delete(c.rules, n.Device.Rule)
+		return nil
+	}
+	r := TaintRule{Name: n.Device.Rule, UID: "u" + n.Device.Rule, Node: n.Name, Device: n.Device.ID, Selects: n.Device.Place}
+	if was != nil {
+		r = *was
+	}
+	version, _ := strconv.Atoi(r.Version)
+	r.Version = fmt.Sprint(version + 1)
+	r.Labels, r.Annotations = patched(r.Labels, p.Labels), patched(r.Annotations, p.Annotations)
+	if p.Selects != nil {
+		r.Selects = *p.Selects
+	}
+	if p.Taints != nil {
+		r.Taint, r.Changed, r.Count = Taint{}, c.now(), ""
+		for _, t := range *p.Taints {
+			r.Taint = t
+		}
+	}
+	c.rules[r.Name] = &r
+	return nil
+}
+
+func (c *cluster) Patch(_ context.Context, of *Node, p *Patch) error {
+	name := of.Name
 	return c.do("patch", func() error {
+		if of.Device != nil {
+			return c.patchRule(of, p)
+		}
 		if c.nodes[name].Version != p.Version {
 			return ErrConflict
 		}
@@ -153,10 +203,11 @@ type rig struct {
 
 func newRig(t testing.TB, nodes int) *rig {
 	r := &rig{
-		cluster: &cluster{nodes: map[string]*Node{}, pods: map[string]string{}, notes: map[string]*Note{}, calls: map[string]int{}, jobs: map[string]*Call{}},
+		cluster: &cluster{nodes: map[string]*Node{}, pods: map[string]string{}, notes: map[string]*Note{}, calls: map[string]int{}, jobs: map[string]*Call{}, rules: map[string]*TaintRule{}},
 		alerts:  &listed{}, now: noon, act: true, policy: policy(t),
 		proves: &exporters{proof: Proof{Devices: map[string]string{"GPU-0": "healthy", "GPU-7": "healthy"}}},
 	}
+	r.cluster.now = func() time.Time { return r.now }
 	for i := range nodes {
 		name := fmt.Sprintf("n%02d", i)
 		r.nodes[name] = &Node{

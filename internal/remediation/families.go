@@ -18,30 +18,30 @@ var (
 var (
 	actionsTotal = &collector.Metric{
 		Name:   "accel_remediator_actions_total",
-		Help:   "Actions on nodes and pods since the process started, by result.",
+		Help:   "Actions on nodes, single devices and pods since the process started, by result.",
 		Kind:   collector.Counter,
 		Labels: []string{"action", "result"},
 		Range:  count,
 		Values: []string{
-			"action: take_out, mark (update of a node that is out), let_in, condition, event, evict, call (of a hook)",
-			"result: done, refused (by a disruption budget), conflict (the node had changed; tried again), error",
+			"action: take_out, mark (update of a node or device that is out), let_in, forget (deletion of the DeviceTaintRule of a device without history), condition, event, evict, call (of a hook), devices (list of the devices of DRA drivers, in each pass of a policy with device)",
+			"result: done, refused (by a disruption budget), conflict (the node or rule had changed; tried again), error",
 		},
 	}
 	withheldNodes = &collector.Metric{
 		Name:   "accel_remediator_withheld_nodes",
-		Help:   "Nodes of the pool that are not taken out or not let in, by reason.",
+		Help:   "Nodes of the pool, and single devices of nodes, that are not taken out or not let in, by reason.",
 		Kind:   collector.Gauge,
 		Labels: []string{"pool", "reason"},
 		Range:  count,
-		Values: []string{"reason: hold (the annotation accel.health/hold), suppressed (the alert is silenced, inhibited or no longer listed), share (limits.share), hour (limits.per_hour), pace (limits.returns_per_hour), breaker, unknown (an Alertmanager that may know the alert does not answer), policy (the policy has changed and does not cover what the node is out for), exporter (the exporter of the node does not answer, or has forgotten the fault), source (a source of the exporter does not answer), device (a device that the alerts named is not healthy, or another has failed)"},
+		Values: []string{"reason: hold (the annotation accel.health/hold), suppressed (the alert is silenced, inhibited or no longer listed), share (limits.share), hour (limits.per_hour), pace (limits.returns_per_hour), breaker, unknown (an Alertmanager that may know the alert does not answer), policy (the policy has changed and does not cover what the node is out for), exporter (the exporter of the node does not answer, or has forgotten the fault), source (a source of the exporter does not answer), device (a device that the alerts named is not healthy, or another has failed), eviction (NoExecute would evict pods that the alerts do not name; the device has NoSchedule)"},
 	}
 	plannedNodes = &collector.Metric{
 		Name:   "accel_remediator_planned_nodes",
-		Help:   "Nodes with a planned action in the last pass. In a dry run the action is not executed.",
+		Help:   "Nodes, and single devices of nodes, with a planned action in the last pass. In a dry run the action is not executed.",
 		Kind:   collector.Gauge,
 		Labels: []string{"action"},
 		Range:  count,
-		Values: []string{"action: take_out, mark, let_in, evict (while the alert that names the pod fires), call"},
+		Values: []string{"action: take_out, mark, let_in, forget, evict (while the alert that names the pod fires), call"},
 	}
 	poolNodes = &collector.Metric{
 		Name:   "accel_remediator_pool_nodes",
@@ -57,6 +57,13 @@ var (
 		Labels: []string{"pool"},
 		Range:  count,
 	}
+	poolDevicesOut = &collector.Metric{
+		Name:   "accel_remediator_pool_devices_out",
+		Help:   "Single devices of nodes of the pool that are taken out by a DeviceTaintRule.",
+		Kind:   collector.Gauge,
+		Labels: []string{"pool"},
+		Range:  count,
+	}
 	breakerOpen = &collector.Metric{
 		Name:   "accel_remediator_breaker_open",
 		Help:   "1 while so many nodes of the pool fail at once that no further node is taken out.",
@@ -66,16 +73,16 @@ var (
 	}
 	nodeOut = &collector.Metric{
 		Name:   "accel_remediator_node_out_timestamp_seconds",
-		Help:   "When the node was taken out, seconds since the epoch; absent for nodes that are in. At most 1000 nodes have a series.",
+		Help:   "When the node, or the one device of it that the label device names, was taken out, seconds since the epoch; absent for what is in. At most 1000 have a series.",
 		Kind:   collector.Mark,
-		Labels: []string{"pool", "node"},
+		Labels: []string{"pool", "node", "device"},
 		Range:  timestamp,
 	}
 	nodeInspection = &collector.Metric{
 		Name:   "accel_remediator_node_inspection_required",
-		Help:   "1 if the node was taken out so often that it stays out until a person removes the annotation accel.health/inspect; else absent. At most 1000 nodes have a series.",
+		Help:   "1 if the node, or the one device of it that the label device names, was taken out so often that it stays out until a person removes the annotation accel.health/inspect; else absent. At most 1000 have a series.",
 		Kind:   collector.Gauge,
-		Labels: []string{"pool", "node"},
+		Labels: []string{"pool", "node", "device"},
 		Range:  boolean,
 	}
 	unknownNodes = &collector.Metric{
@@ -140,7 +147,7 @@ var (
 func Metrics() []*collector.Metric {
 	all := []*collector.Metric{
 		acting, actionsTotal, alertsListed, alertsWithoutNode, breakerOpen, failedPasses, lastPassDuration, lastPass, leader,
-		nodeInspection, nodeOut, plannedNodes, policyReloaded, poolNodes, poolNodesOut, unknownNodes, withheldNodes,
+		nodeInspection, nodeOut, plannedNodes, policyReloaded, poolDevicesOut, poolNodes, poolNodesOut, unknownNodes, withheldNodes,
 	}
 	for i, m := range all {
 		row := *m

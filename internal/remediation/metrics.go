@@ -9,7 +9,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// maxNamed bounds the nodes that have separate series. The sums of the pools
+// maxNamed bounds the nodes and devices that have separate series. The sums of the pools
 // count every node.
 const maxNamed = 1000
 
@@ -19,6 +19,7 @@ type metrics struct {
 	actions                 *prometheus.CounterVec
 	withheld, dry           *prometheus.GaugeVec
 	nodes, out, open        *prometheus.GaugeVec
+	devices                 *prometheus.GaugeVec
 	since, inspection       *prometheus.GaugeVec
 	unknown, nameless       *prometheus.GaugeVec
 	listing                 *prometheus.GaugeVec
@@ -29,7 +30,7 @@ type metrics struct {
 func newMetrics(act bool) *metrics {
 	m := &metrics{
 		actions: counter(actionsTotal), withheld: gauge(withheldNodes), dry: gauge(plannedNodes),
-		nodes: gauge(poolNodes), out: gauge(poolNodesOut), open: gauge(breakerOpen),
+		nodes: gauge(poolNodes), out: gauge(poolNodesOut), devices: gauge(poolDevicesOut), open: gauge(breakerOpen),
 		since: gauge(nodeOut), inspection: gauge(nodeInspection),
 		unknown: gauge(unknownNodes), nameless: gauge(alertsWithoutNode), listing: gauge(alertsListed),
 		acting: gauge(acting), lastTime: gauge(lastPass), lasts: gauge(lastPassDuration), failed: counter(failedPasses),
@@ -37,7 +38,7 @@ func newMetrics(act bool) *metrics {
 	m.acting.WithLabelValues().Set(value(act))
 	m.failed.WithLabelValues()
 	for action, results := range map[string][]string{
-		"take_out": {"conflict"}, "mark": {"conflict"}, "let_in": {"conflict"}, "condition": nil, "event": nil, "evict": {"refused"}, "call": nil,
+		"take_out": {"conflict"}, "mark": {"conflict"}, "let_in": {"conflict"}, "forget": {"conflict"}, "devices": nil, "condition": nil, "event": nil, "evict": {"refused"}, "call": nil,
 	} {
 		for _, result := range append(results, "done", "error") {
 			m.actions.WithLabelValues(action, result) // so that the first action counts as an increase
@@ -73,7 +74,7 @@ func (c *Controller) Collect(ch chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, part := range []prometheus.Collector{
-		m.actions, m.withheld, m.dry, m.nodes, m.out, m.open, m.since, m.inspection,
+		m.actions, m.withheld, m.dry, m.nodes, m.out, m.devices, m.open, m.since, m.inspection,
 		m.unknown, m.nameless, m.listing, m.acting, m.lastTime, m.lasts, m.failed,
 	} {
 		part.Collect(ch)
@@ -100,9 +101,8 @@ func (m *metrics) planned(p *Plan) {
 	m.nameless.WithLabelValues().Set(float64(len(p.WithoutNode)))
 	m.pools(p)
 	m.named(p)
-	planned := map[string]int{"take_out": 0, "mark": 0, "let_in": 0, "evict": 0, "call": 0}
-	for i := range p.Nodes {
-		s := &p.Nodes[i]
+	planned := map[string]int{"take_out": 0, "mark": 0, "let_in": 0, "forget": 0, "evict": 0, "call": 0}
+	for _, s := range p.steps() {
 		if !s.Patch.Empty() {
 			planned[action(s)]++
 		}
@@ -120,40 +120,40 @@ func (m *metrics) planned(p *Plan) {
 
 // pools sets the metrics of the pools.
 func (m *metrics) pools(p *Plan) {
-	for _, vec := range []*prometheus.GaugeVec{m.nodes, m.out, m.open, m.withheld} {
+	for _, vec := range []*prometheus.GaugeVec{m.nodes, m.out, m.devices, m.open, m.withheld} {
 		vec.Reset()
 	}
 	for _, pool := range p.Pools {
 		m.nodes.WithLabelValues(pool.Name).Set(float64(pool.Nodes))
 		m.out.WithLabelValues(pool.Name).Set(float64(pool.Out))
+		m.devices.WithLabelValues(pool.Name).Set(float64(pool.Devices))
 		m.open.WithLabelValues(pool.Name).Set(value(pool.Open))
 		for _, reason := range Withheld {
 			m.withheld.WithLabelValues(pool.Name, reason).Set(0)
 		}
 	}
-	for i := range p.Nodes {
-		if s := &p.Nodes[i]; s.Withheld != "" {
+	for _, s := range p.steps() {
+		if s.Withheld != "" {
 			m.withheld.WithLabelValues(s.Pool, s.Withheld).Inc()
 		}
 	}
 }
 
-// named sets the metrics of single nodes by the annotations that they had when
+// named sets the metrics of single nodes and devices by the annotations that they had when
 // they were listed.
 func (m *metrics) named(p *Plan) {
 	m.since.Reset()
 	m.inspection.Reset()
 	named := 0
-	for i := range p.Nodes {
-		s := &p.Nodes[i]
+	for _, s := range p.steps() {
 		r := s.Node.record()
 		if r == nil || named == maxNamed {
 			continue
 		}
 		named++
-		m.since.WithLabelValues(s.Pool, s.Node.Name).Set(seconds(r.Since))
+		m.since.WithLabelValues(s.Pool, s.Node.Name, s.Node.device()).Set(seconds(r.Since))
 		if s.Node.inspected() {
-			m.inspection.WithLabelValues(s.Pool, s.Node.Name).Set(1)
+			m.inspection.WithLabelValues(s.Pool, s.Node.Name, s.Node.device()).Set(1)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func TestPageWithoutPlan(t *testing.T) {
 func TestNamedNodes(t *testing.T) {
 	r := newRig(t, 4)
 	r.pass(t, time.Minute, lostOn(1, noon))
-	if out := page(t, r.c, true, true); !strings.Contains(out, nodeOut.Name+`{node="n01",pool="a"} `) {
+	if out := page(t, r.c, true, true); !strings.Contains(out, nodeOut.Name+`{device="",node="n01",pool="a"} `) {
 		t.Error(out)
 	}
 	r.pass(t, 5*time.Minute)

@@ -24,6 +24,9 @@ const (
 	// AdmitAnnotation lets the node in without a proof of its exporter, against the pace
 	// and after a change of the policy, if a person sets it to any value but "false".
 	AdmitAnnotation = "accel.health/admit"
+	// DeviceAnnotation is the device of a DeviceTaintRule, as the label device of alerts
+	// names it.
+	DeviceAnnotation = "accel.health/device"
 	// InspectAnnotation requests an inspection of the hardware. It is set when a
 	// node is taken out too often, and keeps it out until a person removes it.
 	InspectAnnotation = "accel.health/inspect"
@@ -31,7 +34,7 @@ const (
 	ConditionType = "AcceleratorsHealthy"
 )
 
-// Node is the part of a Kubernetes node that a plan depends on.
+// Node is the part of a Kubernetes node, or of one device of it, that a plan depends on.
 type Node struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
@@ -45,6 +48,8 @@ type Node struct {
 	NotReady bool `json:"notReady"`
 	// Condition is the condition of ConditionType, zero if there is none.
 	Condition Condition `json:"condition,omitzero"`
+	// Device is nil for the whole node.
+	Device *Device `json:"device,omitempty"`
 }
 
 // Taint is a taint of a node.
@@ -83,6 +88,8 @@ type Record struct {
 	Condition bool `json:"condition,omitempty"`
 	// Called are the hooks that were called.
 	Called []string `json:"called,omitempty"`
+	// Refused is why NoExecute is refused for the device.
+	Refused string `json:"refused,omitempty"`
 }
 
 // record returns the node's record, nil if there is none. An unreadable record
@@ -144,11 +151,15 @@ type Patch struct {
 	Taints *[]Taint `json:"taints,omitempty"`
 	// Unschedulable is set; nil leaves it.
 	Unschedulable *bool `json:"unschedulable,omitempty"`
+	// Selects is what the rule of a device selects; nil leaves it.
+	Selects *Place `json:"selects,omitempty"`
+	// Delete removes the rule of a device.
+	Delete bool `json:"delete,omitempty"`
 }
 
 // Empty reports whether the patch changes nothing.
 func (p *Patch) Empty() bool {
-	return len(p.Labels) == 0 && len(p.Annotations) == 0 && p.Taints == nil && p.Unschedulable == nil
+	return len(p.Labels) == 0 && len(p.Annotations) == 0 && p.Taints == nil && p.Unschedulable == nil && p.Selects == nil && !p.Delete
 }
 
 // difference returns the change from was to is for some keys.

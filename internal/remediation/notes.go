@@ -24,13 +24,21 @@ func (c *Controller) note(ctx context.Context, s *Step) {
 	alerts := strings.Join(s.Alerts, ", ")
 	switch {
 	case s.Ends:
-		c.put(ctx, &Note{Node: s.Node, Reason: "AcceleratorsRecovered", Message: "No alert requires an action any more; the node is let in again."}, s, now)
+		message := "No alert requires an action any more; the node is let in again."
+		if d := s.Node.Device; d != nil {
+			message = fmt.Sprintf("No alert on the device %s requires an action any more; DeviceTaintRule %s has no effect any more.", d.ID, d.Rule)
+		}
+		c.put(ctx, &Note{Node: s.Node, Reason: "AcceleratorsRecovered", Message: message}, s, now)
 	case !s.Since.IsZero() && now.Sub(s.Since) < noteAge && len(s.Alerts) > 0:
-		message := fmt.Sprintf("Taken out for %s: %s", alerts, s.Summary)
+		what, kind, name := "Taken out", "node", s.Node.Name
+		if d := s.Node.Device; d != nil {
+			what, kind, name = fmt.Sprintf("Device %s (%s) taken out by DeviceTaintRule %s", d.ID, d.Place, d.Rule), "devicetaintrule", d.Rule
+		}
+		message := fmt.Sprintf("%s for %s: %s", what, alerts, s.Summary)
 		reason := "AcceleratorsUnhealthy"
 		if s.Inspect || s.Node.inspected() {
 			reason = "AcceleratorsNeedInspection"
-			message = fmt.Sprintf("Taken out repeatedly, now for %s. Inspect the hardware, then remove the annotation %s.", alerts, InspectAnnotation)
+			message = fmt.Sprintf("%s repeatedly, now for %s. Inspect the hardware, then remove the annotation %s of %s %s.", what, alerts, InspectAnnotation, kind, name)
 		}
 		c.put(ctx, &Note{Node: s.Node, Warning: true, Reason: reason, Message: message}, s, now)
 	}
@@ -51,7 +59,7 @@ func (c *Controller) put(ctx context.Context, n *Note, s *Step, now time.Time) {
 	if n.Pod.Name != "" {
 		about = n.Message
 	}
-	sum := sha256.Sum256(fmt.Append(nil, s.Node.Name, "\x00", s.Since.Unix(), "\x00", n.Pod.Namespace, "\x00", n.Pod.Name, "\x00", n.Reason, "\x00", about))
+	sum := sha256.Sum256(fmt.Append(nil, s.Node.key(), "\x00", s.Since.Unix(), "\x00", n.Pod.Namespace, "\x00", n.Pod.Name, "\x00", n.Reason, "\x00", about))
 	n.Key, n.Time = hex.EncodeToString(sum[:8]), now
 	if _, exists := c.noted[n.Key]; exists || c.pending[n.Key] != nil {
 		return
@@ -112,7 +120,7 @@ func (c *Controller) logStep(s *Step) {
 	if !c.o.Act {
 		message = "Planned, not done in a dry run"
 	}
-	c.logOnce(s.Node.Name, message, append([]any{"node", s.Node.Name, "alerts", s.Alerts}, what...)...)
+	c.logOnce(s.Node.key(), message, append([]any{"node", s.Node.Name, "device", s.Node.device(), "alerts", s.Alerts}, what...)...)
 }
 
 // logEntry is a message and the latest pass that had it.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -22,18 +23,21 @@ const (
 	WithheldExporter   = "exporter"   // the exporter of the node does not answer, or has forgotten the fault
 	WithheldSource     = "source"     // a source of the exporter does not answer
 	WithheldDevice     = "device"     // a device that the alerts named is not healthy, or another has failed
+	WithheldEviction   = "eviction"   // NoExecute would evict pods that the alerts do not name
 )
 
 // Withheld lists those reasons.
 var Withheld = []string{
 	WithheldHold, WithheldSuppressed, WithheldShare, WithheldHour, WithheldPace, WithheldBreaker, WithheldUnknown, WithheldPolicy,
-	WithheldExporter, WithheldSource, WithheldDevice,
+	WithheldExporter, WithheldSource, WithheldDevice, WithheldEviction,
 }
 
 // Plan lists the actions that are due now. As JSON it is the page /debug/plan.
 type Plan struct {
 	// Nodes are the nodes that are out or have alerts, by name.
 	Nodes []Step `json:"nodes"`
+	// Devices are the single devices that are out or have alerts, by node and ID.
+	Devices []Step `json:"devices"`
 	// Pools are all pools, by name.
 	Pools []Pool `json:"pools"`
 	// Unknown are the nodes that alerts name and that the cluster does not have.
@@ -43,7 +47,7 @@ type Plan struct {
 	WithoutNode []string `json:"withoutNode"`
 }
 
-// Step is the part of a plan for one node.
+// Step is the part of a plan for one node, or for one device of it.
 type Step struct {
 	Node Node `json:"node"`
 	// Pool is the node's pool, empty for nodes without one.
@@ -72,8 +76,7 @@ type Step struct {
 	Call []string `json:"call"`
 	// Since is when the node was taken out.
 	Since time.Time `json:"since,omitzero"`
-	// Withheld is why an action is withheld, empty if none is. Missing has more of it
-	// for a node that waits for its return.
+	// Withheld is why an action is withheld, empty if none is. Missing has more of it.
 	Withheld string `json:"withheld"`
 	Missing  string `json:"missing,omitempty"`
 }
@@ -86,71 +89,74 @@ type Pool struct {
 	Nodes int `json:"nodes"`
 	Out   int `json:"out"`
 	Down  int `json:"down"`
+	// Devices counts the devices that are out.
+	Devices int `json:"devices"`
 	// Open: the breaker is open; no further node is taken out.
 	Open bool `json:"open"`
+
+	ours map[string]bool // the nodes that are out or have a device out
 }
 
 // Situation is what a plan is made from.
 type Situation struct {
 	Nodes  []Node
 	Alerts *Alerts
-	// Deleted counts nodes that were taken out within the last hour and are deleted.
+	// Devices are the devices of DRA drivers, nil if the policy has no rule for them.
+	Devices *Devices
+	// Deleted counts nodes and devices that were taken out within the last hour and are deleted.
 	Deleted int
-	// Missing is what is missing for the return of the nodes that Policy.Returning lists.
+	// Missing is what is missing for the return of what Policy.Returning lists, by key.
 	Missing map[string]Missing
 	Now     time.Time
 }
 
-// Returning returns the nodes that may return if their exporters prove that they are
-// healthy.
+// Returning returns the nodes and devices that may return if their exporters prove that
+// they are healthy.
 func (p *Policy) Returning(s *Situation) (list []Node) {
-	wants := p.wants(s.Alerts, s.out(), s.Now)
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		if r := n.record(); r != nil && wants[n.Name] == nil && !n.exempt() && p.keeps(n, r, s) == "" && !p.waits(n, s) && !n.admitted() {
+	subjects := p.subjects(s)
+	wants := p.wants(s, subjects)
+	for i := range subjects {
+		n := &subjects[i]
+		if r := n.record(); r != nil && wants[n.key()] == nil && !n.exempt() && p.keeps(n, r, s) == "" && !p.waits(n, s) && !n.admitted() {
 			list = append(list, *n)
 		}
 	}
 	return list
 }
 
-// out reports for each node whether it is out.
-func (s *Situation) out() map[string]bool {
-	out := map[string]bool{}
-	for i := range s.Nodes {
-		out[s.Nodes[i].Name] = s.Nodes[i].record() != nil
-	}
-	return out
-}
-
 // Plan returns the actions that are due. Once they are done, the next plan has
 // none.
 func (p *Policy) Plan(in *Situation) *Plan {
-	wants := p.wants(in.Alerts, in.out(), in.Now)
 	plan := &Plan{WithoutNode: p.withoutNode(in.Alerts)}
-	nodes := slices.Clone(in.Nodes)
-	slices.SortFunc(nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
-	c := p.count(nodes, wants, in.Now)
+	subjects := p.subjects(in)
+	wants := p.wants(in, subjects)
+	slices.SortFunc(subjects, func(a, b Node) int { return strings.Compare(a.key(), b.key()) })
+	c := p.count(subjects, wants, in.Now)
 	c.hour += in.Deleted
-	for _, n := range p.inOrder(nodes, wants) {
-		w, r := wants[n.Name], n.record()
-		if w == nil && r == nil {
+	for _, n := range p.inOrder(subjects, wants) {
+		w, r := wants[n.key()], n.record()
+		if w == nil && r == nil && !p.forgets(&n, in.Now) {
 			continue
 		}
 		s := p.step(&n, w, r, in, c)
 		if s.Begins {
-			c.begin(p.pool(&n))
+			c.begin(p.pool(&n), &n)
 		}
-		plan.Nodes = append(plan.Nodes, s)
+		if n.Device == nil {
+			plan.Nodes = append(plan.Nodes, s)
+		} else {
+			plan.Devices = append(plan.Devices, s)
+		}
 	}
-	slices.SortFunc(plan.Nodes, func(a, b Step) int { return strings.Compare(a.Node.Name, b.Node.Name) })
+	for _, list := range [][]Step{plan.Nodes, plan.Devices} {
+		slices.SortFunc(list, func(a, b Step) int { return strings.Compare(a.Node.key(), b.Node.key()) })
+	}
 	plan.Pools = c.list()
-	for name := range wants {
-		if !slices.ContainsFunc(nodes, func(n Node) bool { return n.Name == name }) {
-			plan.Unknown = append(plan.Unknown, name)
+	for _, w := range wants {
+		if !slices.ContainsFunc(in.Nodes, func(n Node) bool { return n.Name == w.node }) {
+			plan.Unknown = insert(plan.Unknown, w.node, math.MaxInt)
 		}
 	}
-	slices.Sort(plan.Unknown)
 	return plan
 }
 
@@ -158,7 +164,7 @@ func (p *Policy) Plan(in *Situation) *Plan {
 // limits, the first are taken out.
 func (p *Policy) inOrder(nodes []Node, wants map[string]*want) []Node {
 	since := func(n *Node) time.Time {
-		if w := wants[n.Name]; w != nil {
+		if w := wants[n.key()]; w != nil {
 			return w.since
 		}
 		return time.Time{}
@@ -170,7 +176,7 @@ func (p *Policy) inOrder(nodes []Node, wants map[string]*want) []Node {
 
 func (p *Policy) pool(n *Node) string { return n.Labels[p.PoolLabel] }
 
-// step decides for one node.
+// step decides for one node or device.
 func (p *Policy) step(n *Node, w *want, r *Record, in *Situation, c *counts) Step {
 	now := in.Now
 	s := Step{Node: *n, Pool: p.pool(n)}
@@ -183,6 +189,8 @@ func (p *Policy) step(n *Node, w *want, r *Record, in *Situation, c *counts) Ste
 	switch {
 	case n.exempt():
 		s.Withheld = WithheldHold
+	case w == nil && r == nil:
+		s.Patch = Patch{Version: n.Version, Delete: true}
 	case w == nil:
 		p.release(&s, n, r, in, c)
 	case !w.firing && w.unknown:
@@ -192,20 +200,28 @@ func (p *Policy) step(n *Node, w *want, r *Record, in *Situation, c *counts) Ste
 	case r != nil && rank[w.health] > rank[r.Health] && c.open(p.pool(n)):
 		s.Withheld = WithheldBreaker
 	case r == nil:
-		if s.Withheld = c.refuses(p.pool(n)); s.Withheld == "" {
+		if s.Withheld = c.refuses(p.pool(n), n); s.Withheld == "" {
 			p.begin(&s, n, w, now)
 			p.act(&s, n, w, nil, c)
 		}
 	default:
-		p.mark(&s, n, w, *r, n.history())
+		p.mark(&s, n, w, *r, n.history(), now)
 		p.act(&s, n, w, r, c)
+	}
+	if n.Device != nil && r != nil && s.Patch.Empty() && !n.exempt() {
+		s.follow(n, r)
 	}
 	return s
 }
 
+// forgets reports whether nothing in the rule of a device counts any more.
+func (p *Policy) forgets(n *Node, now time.Time) bool {
+	return n.Device != nil && n.UID != "" && !slices.ContainsFunc(n.history(), func(t time.Time) bool { return now.Sub(t) <= p.Repeat.Within })
+}
+
 // release decides on a node without an alert.
 func (p *Policy) release(s *Step, n *Node, r *Record, in *Situation, c *counts) {
-	missing := in.Missing[n.Name]
+	missing := in.Missing[n.key()]
 	switch s.Withheld = p.keeps(n, r, in); {
 	case s.Withheld != "" || p.waits(n, in):
 	case missing.Reason != "" && !n.admitted():
@@ -223,7 +239,7 @@ func (p *Policy) keeps(n *Node, r *Record, in *Situation) string {
 	switch {
 	case !in.Alerts.heard():
 		return WithheldUnknown
-	case (in.Alerts.fires(r.Alerts, n.Name) || !p.covers(r)) && !n.admitted():
+	case (in.Alerts.fires(r.Alerts, n) || n.Device == nil && !p.covers(r)) && !n.admitted():
 		return WithheldPolicy
 	}
 	return ""
@@ -258,12 +274,12 @@ func (p *Policy) begin(s *Step, n *Node, w *want, now time.Time) {
 	}
 	history = append(history, s.Since)
 	s.Inspect = len(history) >= p.Repeat.Count
-	p.mark(s, n, w, Record{Since: s.Since}, history)
+	p.mark(s, n, w, Record{Since: s.Since}, history, now)
 }
 
 // mark brings the marks of a node up to date. While any alert remains, it removes
 // no mark of a resolved alert. The label alone follows the current alerts.
-func (p *Policy) mark(s *Step, n *Node, w *want, r Record, history []time.Time) {
+func (p *Policy) mark(s *Step, n *Node, w *want, r Record, history []time.Time, now time.Time) {
 	after := *n
 	after.Labels, after.Annotations = maps.Clone(n.Labels), maps.Clone(n.Annotations)
 	after.Taints = slices.Clone(n.Taints)
@@ -271,6 +287,10 @@ func (p *Policy) mark(s *Step, n *Node, w *want, r Record, history []time.Time) 
 	r.Alerts, r.Health = w.alerts, w.health
 	for _, id := range w.devices { // also of an alert that is resolved before the others
 		r.Devices = insert(r.Devices, id, maxDevices)
+	}
+	if n.Device != nil {
+		r.Taints = s.deviceTaint(n, w, &r, now)
+		after.Taints = r.Taints
 	}
 	for _, t := range append(slices.Clone(r.Taints), w.taints...) {
 		if !slices.ContainsFunc(after.Taints, t.same) {
@@ -307,7 +327,9 @@ func (p *Policy) end(s *Step, n *Node, r *Record, now time.Time) {
 	if after.Labels[HealthLabel] == r.Health {
 		delete(after.Labels, HealthLabel)
 	}
-	after.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t Taint) bool { return slices.Contains(r.Taints, t) && p.taints(t) })
+	after.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t Taint) bool {
+		return n.Device != nil || slices.Contains(r.Taints, t) && p.taints(t)
+	})
 	if r.Cordoned && p.cordons() {
 		after.Unschedulable = false
 	}
@@ -358,6 +380,9 @@ func recordCalls(n *Node, hooks []string) *Patch {
 
 // change sets the patch of the step to the difference.
 func (s *Step) change(was, is *Node) {
+	if was.Device != nil && was.Device.Another {
+		is.Taints = nil
+	}
 	s.Patch = Patch{
 		Version:     was.Version,
 		Labels:      difference(was.Labels, is.Labels, HealthLabel),
@@ -365,6 +390,9 @@ func (s *Step) change(was, is *Node) {
 	}
 	if !slices.Equal(was.Taints, is.Taints) {
 		s.Patch.Taints = &is.Taints
+	}
+	if was.Device != nil && was.Device.Selects != was.Device.Place {
+		s.Patch.Selects = &was.Device.Place
 	}
 	if was.Unschedulable != is.Unschedulable {
 		s.Patch.Unschedulable = &is.Unschedulable

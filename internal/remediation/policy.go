@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +52,9 @@ type Rule struct {
 	Wait time.Duration `yaml:"wait" accept:"0s..24h"`
 	// Health is the value of the node's label, degraded or failed.
 	Health string `yaml:"health" accept:"degraded|failed"`
+	// Device takes only the device out, by a taint of this effect, where a DRA driver
+	// publishes the device. Health, Evict and Call apply to it then, and nothing else.
+	Device string `yaml:"device" accept:"NoSchedule|NoExecute"`
 	// Taints keep pods off the node.
 	Taints []Taint `yaml:"taints"`
 	// Cordon makes the node unschedulable for every pod.
@@ -200,6 +204,11 @@ func (p *Pattern) UnmarshalText(text []byte) error {
 	}
 	p.Regexp = re
 	return nil
+}
+
+// devices reports whether a rule takes single devices out.
+func (p *Policy) devices() bool {
+	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return r.Device != "" })
 }
 
 // rule returns the first rule that matches the alert, nil if none does.

@@ -36,8 +36,9 @@ type Missing struct {
 	Text string
 }
 
-// missing returns what the proof lacks for the return of a node with this record.
-func (p *Proof) missing(r *Record) Missing {
+// missing returns what the proof lacks for the return of a node or device with this
+// record. The return of a device does not depend on the others.
+func (p *Proof) missing(r *Record, device bool) Missing {
 	if p.Since.After(r.Since) {
 		return Missing{WithheldExporter, "the exporter started at " + p.Since.UTC().Format(time.RFC3339) + ", after the node was taken out, and does not remember earlier faults"}
 	}
@@ -48,6 +49,9 @@ func (p *Proof) missing(r *Record) Missing {
 		if state := p.Devices[id]; state != healthy {
 			return Missing{WithheldDevice, fmt.Sprintf("device %s: %s", id, cmp.Or(state, "not on the node"))}
 		}
+	}
+	if device {
+		return Missing{}
 	}
 	sound := false
 	for _, id := range slices.Sorted(maps.Keys(p.Devices)) {
@@ -75,9 +79,9 @@ const (
 	proveAtOnce = 50
 )
 
-// prove asks the exporters of these nodes and returns what is missing for the return of
-// each.
-func (c *Controller) prove(ctx context.Context, nodes []Node) map[string]Missing {
+// prove asks the exporters of these nodes and devices, and returns what is missing for the
+// return of each, by key.
+func (c *Controller) prove(ctx context.Context, list []Node) map[string]Missing {
 	ctx, cancel := context.WithTimeout(ctx, proveTime)
 	defer cancel()
 	var (
@@ -86,19 +90,24 @@ func (c *Controller) prove(ctx context.Context, nodes []Node) map[string]Missing
 		all   = map[string]Missing{}
 		slots = make(chan struct{}, proveAtOnce)
 	)
-	for i := range nodes {
+	nodes := map[string][]Node{}
+	for _, n := range list {
+		nodes[n.Name] = append(nodes[n.Name], n)
+	}
+	for name, of := range nodes {
 		asked.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			m := Missing{Reason: WithheldExporter}
-			if proof, err := c.o.Prover.Prove(ctx, nodes[i].Name); err != nil {
-				m.Text = err.Error()
-			} else {
-				m = proof.missing(nodes[i].record())
-			}
+			proof, err := c.o.Prover.Prove(ctx, name)
 			mu.Lock()
 			defer mu.Unlock()
-			all[nodes[i].Name] = m
+			for _, n := range of {
+				if err != nil {
+					all[n.key()] = Missing{WithheldExporter, err.Error()}
+				} else {
+					all[n.key()] = proof.missing(n.record(), n.Device != nil)
+				}
+			}
 		})
 	}
 	asked.Wait()

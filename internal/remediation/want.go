@@ -8,6 +8,9 @@ import (
 
 // want is what the alerts of a node require together.
 type want struct {
+	node string
+	// device is the strongest effect on the device; empty for the node.
+	device string
 	// alerts are the names, sorted and unique.
 	alerts []string
 	// since is when the first alert that requires health began to fire.
@@ -47,22 +50,34 @@ const (
 // rank orders the values of the label.
 var rank = map[string]int{"": 0, "degraded": 1, "failed": 2}
 
-// wants returns what the alerts require, by node, where out has the nodes that were
-// taken out.
-func (p *Policy) wants(a *Alerts, out map[string]bool, now time.Time) map[string]*want {
-	wants := map[string]*want{}
-	for _, s := range a.sorted() {
-		node := s.Labels[p.NodeLabel]
+// wants returns what the alerts require, by the keys of the nodes and devices.
+func (p *Policy) wants(in *Situation, subjects []Node) map[string]*want {
+	wants, out := map[string]*want{}, map[string]bool{}
+	for i := range subjects {
+		out[subjects[i].key()] = subjects[i].record() != nil
+	}
+	for _, s := range in.Alerts.sorted() {
+		key, id := s.Labels[p.NodeLabel], s.Labels["device"]
 		r := p.rule(&s.Alert)
-		if node == "" || r == nil || now.Sub(s.StartsAt) < r.Wait {
+		if key == "" || r == nil || in.Now.Sub(s.StartsAt) < r.Wait {
 			continue // Plan.WithoutNode has the first
 		}
-		w := wants[node]
-		if w == nil {
-			w = &want{}
-			wants[node] = w
+		unknown := false
+		switch d := in.Devices; {
+		case r.Device == "" || d == nil || id == "":
+		case d.Err != nil: // whether the node has to be taken out
+			r, unknown = &Rule{Health: r.Health}, true
+		case d.has(key, id):
+			r = &Rule{Health: r.Health, Evict: r.Evict, Call: r.Call, Device: r.Device}
+			key = deviceKey(key, id)
 		}
-		w.add(s, r, a.firing(s, out[node]))
+		w := wants[key]
+		if w == nil {
+			w = &want{node: s.Labels[p.NodeLabel]}
+			wants[key] = w
+		}
+		w.unknown = w.unknown || unknown
+		w.add(s, r, !unknown && in.Alerts.firing(s, out[key]))
 	}
 	return wants
 }
@@ -86,6 +101,9 @@ func (w *want) add(s *tracked, r *Rule, firing bool) {
 	w.unknown = w.unknown || !s.listed && len(s.by) > 0
 	if rank[r.Health] > rank[w.health] {
 		w.health, w.summary, w.since = r.Health, s.Summary, s.StartsAt
+	}
+	if w.device != effectExecute {
+		w.device = r.Device
 	}
 	for _, t := range r.Taints {
 		if !slices.ContainsFunc(w.taints, t.same) {

@@ -99,12 +99,21 @@ var (
 	}, toLook...)
 	toEvict = "ClusterRole  pods/eviction: create"
 	toMake  = "Role batch jobs: create"
+	toFind  = []string{
+		"ClusterRole resource.k8s.io resourceslices: list", "ClusterRole resource.k8s.io resourceslices: watch",
+		"ClusterRole resource.k8s.io devicetaintrules: list", "ClusterRole resource.k8s.io devicetaintrules: watch",
+	}
+	toTaint = append([]string{
+		"ClusterRole resource.k8s.io devicetaintrules: create", "ClusterRole resource.k8s.io devicetaintrules: patch",
+		"ClusterRole resource.k8s.io devicetaintrules: delete",
+	}, toFind...)
 )
 
 // TestRemediatorRights: it has the rights that the values ask for and no other;
 // in a dry run none to change anything but its lease, for any policy.
 func TestRemediatorRights(t *testing.T) {
 	act := ",remediator.act=true"
+	device := someRule + ",remediator.policy.rules[0].device=NoSchedule"
 	evict, job := someRule+",remediator.policy.rules[0].evict=true", ",remediator.policy.hooks.reset.job=/etc/accel-remediator/r.yaml,remediator.jobs.r\\.yaml=x"
 	for _, c := range []struct {
 		name, flags string
@@ -112,6 +121,8 @@ func TestRemediatorRights(t *testing.T) {
 	}{
 		{"a dry run", "", toLook},
 		{"a dry run of a policy that evicts and makes Jobs", evict + job, toLook},
+		{"a dry run of a policy for devices", device, slices.Concat(toFind, toLook)},
+		{"one for devices", act + device, slices.Concat(toTaint, toAct)},
 		{"the policy to begin with", act, toAct},
 		{"one that evicts", act + evict, append([]string{toEvict}, toAct...)},
 		{"one that does not", act + someRule + ",remediator.policy.rules[0].evict=false", toAct},
@@ -127,7 +138,7 @@ func TestRemediatorRights(t *testing.T) {
 	t.Run("components", func(t *testing.T) {
 		same(t, toLook, build(t, "deploy/kustomize/overlays/remediator"))
 		same(t, toAct, build(t, "deploy/kustomize/overlays/remediator-act"))
-		same(t, append([]string{toEvict, toMake}, toAct...), build(t, "test/deploy/testdata/remediator"))
+		same(t, slices.Concat([]string{toEvict, toMake}, toTaint, toAct), build(t, "test/deploy/testdata/remediator"))
 	})
 }
 
@@ -145,7 +156,7 @@ func same(t *testing.T, want []string, all []object) {
 func TestRemediatorManifest(t *testing.T) {
 	manifest := comparable(documents(t, read(t, "deploy/remediator/remediator.yaml")))
 	delete(manifest, kustomizeOnly+"/accel-remediator")
-	if len(manifest) != 9 {
+	if len(manifest) != 11 {
 		t.Errorf("%d objects", len(manifest))
 	}
 	for name, all := range map[string][]object{"chart": objects(t, "remediator-everything"), "components": build(t, "test/deploy/testdata/remediator")} {

@@ -31,9 +31,11 @@ const chartValues = `remediator:
   policy:
     settle: 10s
     alerts: [Lost]
+    limits: {share: 1}
     rules:
       - match: {alertname: Lost}
         health: failed
+        device: NoSchedule
         taints: [{key: accel.health, value: failed, effect: NoSchedule}]
         cordon: true
         condition: true
@@ -61,12 +63,14 @@ func TestRemedyChart(t *testing.T) {
 	helm := program(t, *helmBinary, "helm-v*")
 	r := newRemedy(t, "gpu-node", "other")
 	r.pod("training", "llm-0", "gpu-node")
-	r.fireAs(time.Now().Add(time.Hour), object{"alertname": "Lost", "node": "gpu-node", "namespace": "training", "pod": "llm-0"})
+	r.publish("other", map[string]string{"gpu-3": "GPU-3"})
+	lost := []object{{"alertname": "Lost", "node": "gpu-node", "namespace": "training", "pod": "llm-0"}, {"alertname": "Lost", "node": "other", "device": "GPU-3"}}
+	r.fireAs(time.Now().Add(time.Hour), lost...)
 
 	r.install(helm, lookingRelease, "remediator.act=false")
 	r.startRelease(lookingRelease)
 	await(t, "the dry run reports its plan", r.remediator, func() bool {
-		return r.shows(`accel_remediator_planned_nodes{action="take_out"} 1`)
+		return r.shows(`accel_remediator_planned_nodes{action="take_out"} 2`)
 	})
 	// A budget could be asked about by a dry run that had the rights to act.
 	r.uses(lookingRelease, "get pods")
@@ -83,9 +87,17 @@ func TestRemedyChart(t *testing.T) {
 	})
 	namespace := actingRelease + "-exporter"
 	r.do(http.MethodPost, "/api/v1/namespaces/"+namespace+"/serviceaccounts", object{"metadata": object{"name": "default"}})
-	r.exporterPod(namespace, "gpu-node", object{"app.kubernetes.io/name": "accel-exporter", "app.kubernetes.io/instance": actingRelease})
-	r.fireAs(time.Now().Add(-time.Second), object{"alertname": "Lost", "node": "gpu-node", "namespace": "training", "pod": "llm-0"})
-	await(t, "the exporter proves that the node may return", r.remediator, func() bool { return r.clean("gpu-node") })
+	for _, node := range []string{"gpu-node", "other"} {
+		r.exporterPod(namespace, node, object{"app.kubernetes.io/name": "accel-exporter", "app.kubernetes.io/instance": actingRelease})
+	}
+	await(t, "the device is out", r.remediator, func() bool { return r.ruled("GPU-3") == "gpu.example.com/other/gpu-3 NoSchedule" })
+	r.fireAs(time.Now().Add(-time.Second), lost...)
+	await(t, "the exporter proves that the node and the device may return", r.remediator, func() bool {
+		return r.clean("gpu-node") && r.ruled("GPU-3") == "gpu.example.com/other/gpu-3 None"
+	})
+	name := text(r.list(taintRules)[0].(object), "metadata", "name")
+	r.do(http.MethodPatch, taintRules+"/"+name, object{"metadata": object{"annotations": object{"accel.health/history": nil}}})
+	await(t, "a rule without history is deleted", r.remediator, func() bool { return len(r.list(taintRules)) == 0 })
 	r.uses(actingRelease)
 }
 

@@ -13,13 +13,13 @@ func remediationNow() []panel {
 			queries: []query{{expr: `max(accel_remediator_acting{` + inAny + `})`}},
 		},
 		panel{
-			title: "Nodes out", scale: upFrom(1, orange), empty: noPlan,
-			about:   "Nodes that were taken out and not let in again. Listed below.",
-			queries: []query{{expr: `sum(accel_remediator_pool_nodes_out{` + inAny + `})`}},
+			title: "Nodes and devices out", scale: upFrom(1, orange), empty: noPlan,
+			about:   "Nodes, and single devices of nodes, that were taken out and not let in again. Listed below.",
+			queries: []query{{expr: `sum(accel_remediator_pool_nodes_out{` + inAny + `} + accel_remediator_pool_devices_out{` + inAny + `})`}},
 		},
 		panel{
 			title: "Left alone", scale: upFrom(1, orange), empty: noPlan,
-			about:   "Nodes for which alerts require an action that is not done. AccelRemediatorNodeNeedsHands. Listed below by pool and reason.",
+			about:   "Nodes and devices for which alerts require an action that is not done, or that wait for their return. AccelRemediatorNodeNeedsHands. Listed below by pool and reason.",
 			queries: []query{{expr: `sum(accel_remediator_withheld_nodes{` + inAny + `})`}},
 		},
 		panel{
@@ -32,14 +32,14 @@ func remediationNow() []panel {
 
 func nodesOut() panel {
 	return half(panel{
-		kind: listing, title: "Nodes that are out", empty: "No node is out",
-		about: "Time since which each node is out, longest first, and whether it needs an inspection.",
+		kind: listing, title: "Nodes and devices that are out", empty: "No node or device is out",
+		about: "Time since which each node, or the device of it that is named, is out, longest first, and whether it needs an inspection.",
 		queries: []query{
-			{expr: keep(host(`1000 * accel_remediator_node_out_timestamp_seconds{`+inAny+`}`), "pool, host")},
-			{expr: keep(host(`accel_remediator_node_inspection_required{`+inAny+`}`), "pool, host")},
+			{expr: keep(host(`1000 * accel_remediator_node_out_timestamp_seconds{`+inAny+`}`), "pool, host, device")},
+			{expr: keep(host(`accel_remediator_node_inspection_required{`+inAny+`}`), "pool, host, device")},
 		},
 		columns: []column{
-			poolColumn, nodeColumn,
+			poolColumn, nodeColumn, {of: "device", title: "Device"},
 			{of: "A", title: "Since", unit: "dateTimeFromNow", sortUp: true, width: 130},
 			{of: "B", title: "Inspect", width: 75, states: []state{{"1", "yes", orange}}},
 		},
@@ -48,10 +48,10 @@ func nodesOut() panel {
 
 func withheldNow() panel {
 	return half(panel{
-		kind: listing, title: "Nodes that are left alone", empty: "Every action that alerts require is done",
-		about:   "Nodes for which alerts require an action that is not done, by pool and reason. share, hour, breaker: a limit of the policy. hold: an annotation of an operator. suppressed: a silence, another alert, or the alert has just ended. /debug/plan lists the nodes.",
+		kind: listing, title: "Nodes and devices that are left alone", empty: "Every action that alerts require is done",
+		about:   "Nodes and devices for which alerts require an action that is not done, or that wait for their return, by pool and reason. share, hour, pace, breaker: a limit of the policy. hold: an annotation of an operator. suppressed: a silence, another alert, or the alert has just ended. exporter, source, device: no proof that the devices are healthy. docs/remediator.md explains each; /debug/plan has what is missing.",
 		queries: []query{{expr: `sum by (cluster, pool, reason) (accel_remediator_withheld_nodes{` + inAny + `}) > 0`}},
-		columns: []column{clusterColumn, poolColumn, {of: "reason", title: "Reason"}, {of: "A", title: "Nodes", sort: true, width: 75}},
+		columns: []column{clusterColumn, poolColumn, {of: "reason", title: "Reason"}, {of: "A", title: "Number", sort: true, width: 75}},
 	})
 }
 

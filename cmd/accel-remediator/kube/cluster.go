@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,14 +24,15 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
-// Cluster implements remediation.Cluster. It watches the nodes, and reads or
-// changes everything else with one request each.
+// Cluster implements remediation.Cluster. It watches the nodes and the devices of DRA
+// drivers, and reads or changes everything else with one request each.
 type Cluster struct {
 	client kubernetes.Interface
 	// namespace is that of the remediator, in which it creates Jobs.
 	namespace string
 	exporters Exporters
 	nodes     cache.SharedIndexInformer
+	devices   *devices
 	valid     func() (until time.Time, err error)
 	jobs      atomic.Pointer[map[string]*batchv1.Job]
 }
@@ -47,7 +49,11 @@ const requestTimeout = 10 * time.Second
 func New(client kubernetes.Interface, namespace string, exporters Exporters, valid func() (until time.Time, err error), ring func()) (*Cluster, error) {
 	c := &Cluster{client: client, namespace: namespace, exporters: exporters, valid: valid, nodes: newInformer(client)}
 	c.jobs.Store(&map[string]*batchv1.Job{})
-	_, err := c.nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	var err error
+	if c.devices, err = newDevices(client, ring); err != nil {
+		return nil, err
+	}
+	_, err = c.nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { ring() },
 		UpdateFunc: func(was, is any) {
 			if changed(was.(*corev1.Node), is.(*corev1.Node)) {
@@ -59,8 +65,18 @@ func New(client kubernetes.Interface, namespace string, exporters Exporters, val
 	return c, err
 }
 
-// Run watches the nodes until ctx is done.
-func (c *Cluster) Run(ctx context.Context) { c.nodes.RunWithContext(ctx) }
+// Run watches the nodes, and the devices when they are wanted, until ctx is done.
+func (c *Cluster) Run(ctx context.Context) {
+	var watches sync.WaitGroup
+	watches.Go(func() { c.nodes.RunWithContext(ctx) })
+	select {
+	case <-c.devices.wanted:
+		watches.Go(func() { c.devices.slices.RunWithContext(ctx) })
+		watches.Go(func() { c.devices.rules.RunWithContext(ctx) })
+	case <-ctx.Done():
+	}
+	watches.Wait()
+}
 
 // Synced waits for the first list of the nodes. It returns false if ctx is done
 // before.
@@ -111,7 +127,10 @@ func (c *Cluster) patchNode(ctx context.Context, name string, kind types.PatchTy
 
 // Patch implements remediation.Cluster. Because of the version, the API server
 // refuses a patch of a node that has changed since.
-func (c *Cluster) Patch(ctx context.Context, node string, p *remediation.Patch) error {
+func (c *Cluster) Patch(ctx context.Context, n *remediation.Node, p *remediation.Patch) error {
+	if n.Device != nil {
+		return c.patchRule(ctx, n, p)
+	}
 	metadata := map[string]any{"resourceVersion": p.Version}
 	if len(p.Labels) > 0 {
 		metadata["labels"] = p.Labels
@@ -121,7 +140,7 @@ func (c *Cluster) Patch(ctx context.Context, node string, p *remediation.Patch) 
 	}
 	spec := map[string]any{}
 	if p.Taints != nil {
-		spec["taints"] = c.taints(node, *p.Taints)
+		spec["taints"] = c.taints(n.Name, *p.Taints)
 	}
 	if p.Unschedulable != nil {
 		spec["unschedulable"] = *p.Unschedulable
@@ -130,7 +149,7 @@ func (c *Cluster) Patch(ctx context.Context, node string, p *remediation.Patch) 
 	if len(spec) > 0 {
 		patch["spec"] = spec
 	}
-	err := c.patchNode(ctx, node, types.MergePatchType, patch)
+	err := c.patchNode(ctx, n.Name, types.MergePatchType, patch)
 	if apierrors.IsConflict(err) {
 		return fmt.Errorf("%w: %w", remediation.ErrConflict, err)
 	}

@@ -39,7 +39,8 @@ func TestPatch(t *testing.T) {
 	p := &remediation.Patch{Version: "5", Taints: &[]remediation.Taint{
 		{Key: "node.kubernetes.io/unreachable", Effect: "NoExecute"}, {Key: "accel.health", Value: "failed", Effect: "NoSchedule"},
 	}}
-	if err := c.Patch(t.Context(), "n1", p); err != nil {
+	n1 := &remediation.Node{Name: "n1"}
+	if err := c.Patch(t.Context(), n1, p); err != nil {
 		t.Fatal(err)
 	}
 	const want = `{"metadata":{"resourceVersion":"5"},"spec":{"taints":[{"key":"node.kubernetes.io/unreachable","effect":"NoExecute","timeAdded":"2026-03-01T12:00:00Z"},{"key":"accel.health","value":"failed","effect":"NoSchedule"}]}}`
@@ -47,7 +48,7 @@ func TestPatch(t *testing.T) {
 		t.Errorf("sent %s", sent)
 	}
 	code = http.StatusConflict
-	if err := c.Patch(t.Context(), "n1", p); !errors.Is(err, remediation.ErrConflict) {
+	if err := c.Patch(t.Context(), n1, p); !errors.Is(err, remediation.ErrConflict) {
 		t.Error(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -28,6 +29,9 @@ var annotations = []string{remediation.RecordAnnotation, remediation.HistoryAnno
 // slim removes what no plan depends on, such as images: for a
 // thousand nodes it is tens of megabytes.
 func slim(object any) (any, error) {
+	if s, ok := object.(*resourcev1.ResourceSlice); ok {
+		slimSlice(s)
+	}
 	n, ok := object.(*corev1.Node)
 	if !ok {
 		return object, nil

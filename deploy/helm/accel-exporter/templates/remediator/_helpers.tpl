@@ -42,6 +42,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- $asks := dict }}
 {{- range $policy.rules }}
 {{- if .evict }}{{ $_ := set $asks "evict" true }}{{ end }}
+{{- if .device }}{{ $_ := set $asks "device" true }}{{ end }}
 {{- end }}
 {{- range $policy.hooks }}
 {{- if .job }}{{ $_ := set $asks "job" true }}{{ end }}
