@@ -120,7 +120,7 @@ func TestDeviceNoExecute(t *testing.T) {
 	for count, want := range map[string]string{
 		"1 published device selected. 1 allocated device selected. 1 pod would be evicted in 1 namespace if the effect was NoExecute.": "NoExecute ",
 		"1 published device selected. 0 allocated devices selected. 0 pods would be evicted in 0 different namespaces if":              "NoExecute ",
-		"2 pods would be evicted in 2 different namespaces": "NoSchedule NoExecute would evict 2 pods, and the alerts name 1",
+		"2 pods would be evicted in 2 different namespaces":                                                                            "NoSchedule NoExecute would evict 2 pods, and the alerts name 1",
 		"other words": `NoSchedule Kubernetes does not count the pods that NoExecute would evict ("other words")`,
 		"":            `NoSchedule Kubernetes does not count the pods that NoExecute would evict ("")`,
 	} {

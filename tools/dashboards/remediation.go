@@ -39,7 +39,8 @@ func nodesOut() panel {
 			{expr: keep(host(`accel_remediator_node_inspection_required{`+inAny+`}`), "pool, host, device")},
 		},
 		columns: []column{
-			poolColumn, nodeColumn, {of: "device", title: "Device"},
+			poolColumn, nodeColumn,
+			{of: "device", title: "Device"},
 			{of: "A", title: "Since", unit: "dateTimeFromNow", sortUp: true, width: 130},
 			{of: "B", title: "Inspect", width: 75, states: []state{{"1", "yes", orange}}},
 		},
