@@ -2,6 +2,7 @@ package collector
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -183,3 +184,19 @@ func TestFaultBeforeTheDevice(t *testing.T) {
 type judgeFunc func(*Snapshot)
 
 func (f judgeFunc) Judge(s *Snapshot) { f(s) }
+
+// TestPanic: a judge that panics costs its conclusions. The others judge.
+func TestPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSampler(Settings{})
+		s.AddJudge(judgeFunc(func(*Snapshot) { panic("a bug") }))
+		judged := 0
+		s.AddJudge(judgeFunc(func(*Snapshot) { judged++ }))
+		s.publish(time.Now())
+		s.publish(time.Now())
+		snap := s.Latest()
+		if judged != 2 || len(snap.Panics) != 1 || !strings.Contains(snap.Panics[0], "a bug") {
+			t.Errorf("judged %d times, panics %q", judged, snap.Panics)
+		}
+	})
+}

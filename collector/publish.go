@@ -2,6 +2,8 @@ package collector
 
 import (
 	"cmp"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 )
@@ -25,7 +27,7 @@ func (s *Sampler) publish(now time.Time) {
 	s.mu.Unlock()
 	sortDevices(snap.Devices)
 	for _, j := range s.judges {
-		j.Judge(snap)
+		judge(j, snap)
 	}
 	s.latest.Store(snap)
 	if !snap.Again.IsZero() {
@@ -38,6 +40,16 @@ func (s *Sampler) publish(now time.Time) {
 	for _, w := range waiters {
 		close(w)
 	}
+}
+
+// judge calls a Judge. A panic costs the node its conclusions, not its monitoring.
+func judge(j Judge, snap *Snapshot) {
+	defer func() {
+		if p := recover(); p != nil {
+			snap.Panics = append(snap.Panics, fmt.Sprintf("%T: %v\n%s", j, p, debug.Stack()))
+		}
+	}()
+	j.Judge(snap)
 }
 
 // follow moves the times of past events with the clock.

@@ -160,4 +160,7 @@ type Snapshot struct {
 	News []Event
 	// Again is when a Judge requests another Snapshot, zero where none does.
 	Again time.Time
+	// Panics are the panics of Judges in this Snapshot, with their stacks. What such
+	// a Judge concludes is missing.
+	Panics []string
 }

@@ -51,6 +51,9 @@ func (c *changes) logSnapshot(before, snap *collector.Snapshot) {
 			log.Error("Source fails", "collector", s.Source, "reason", s.Reason, "err", s.Err)
 		}
 	}
+	for _, p := range snap.Panics {
+		c.log.about("judges").Error("Panic: conclusions are missing from the page; report this line", "panic", p)
+	}
 	for _, change := range snap.Since(before) {
 		c.logDevice(change.Before, change.After)
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/internal/config/strict"
@@ -105,7 +107,7 @@ func readRelease(dir, name string) (fileRelease, error) {
 	if !info.Mode().IsRegular() || info.Size() > 64 {
 		return r, fmt.Errorf("%s: accepted is an empty file or a duration such as 10m", path)
 	}
-	text, err := root.ReadFile(name)
+	text, err := readSame(root, name, info)
 	if err != nil {
 		return r, err
 	}
@@ -119,4 +121,18 @@ func readRelease(dir, name string) (fileRelease, error) {
 	}
 	r.until = r.changed.Add(d)
 	return r, nil
+}
+
+// readSame reads the file that info is of. A FIFO may have taken its place since, which
+// must not be waited for.
+func readSame(root *os.Root, name string, info fs.FileInfo) ([]byte, error) {
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if opened, err := file.Stat(); err != nil || !os.SameFile(info, opened) {
+		return nil, errors.Join(err, fmt.Errorf("%s: replaced while it was read", name))
+	}
+	return io.ReadAll(io.LimitReader(file, info.Size()))
 }

@@ -45,6 +45,29 @@ func unknownMetrics(set *engine.Set) (lines []string) {
 	return lines
 }
 
+// warnDropped logs a line for each rule that reads a metric which metrics.drop leaves
+// out: it yields nothing on this node.
+func warnDropped(f *flags, cfg *configuration, log *slog.Logger) {
+	if f.alerts.builtin || len(f.alerts.files) > 0 || len(cfg.alertmanager.Endpoints) > 0 {
+		for _, line := range droppedMetrics(&f.alerts, cfg) {
+			log.Warn("Rule reads a metric that is left out", "rule", line)
+		}
+	}
+}
+
+func droppedMetrics(f *alertFlags, cfg *configuration) (lines []string) {
+	set, err := f.rules()
+	if err != nil {
+		return nil
+	}
+	dropped := cfg.Dropped()
+	for _, m := range set.Unknown(func(name string) bool { return !slices.Contains(dropped, name) }) {
+		m.Text = strings.TrimPrefix(m.Text, "unknown metric ") + " is left out by metrics.drop"
+		lines = append(lines, m.Error())
+	}
+	return lines
+}
+
 func warnUnknown(set *engine.Set, log *slog.Logger) {
 	for _, line := range unknownMetrics(set) {
 		log.Warn("Rule reads a metric that does not exist", "rule", line)

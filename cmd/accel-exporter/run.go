@@ -76,6 +76,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if serve.alerts, err = openAlerts(f, cfg.alertmanager, serve.exporter, log); err != nil {
 		return printConfigError(stderr, err)
 	}
+	warnDropped(f, cfg, log)
 	var traces *trace.Follower
 	if sender != nil {
 		traces = followTraces(sender, f, allocs, node.sampler)
@@ -166,6 +167,9 @@ func check(f *flags, stdout, stderr io.Writer) error {
 	if set, err := f.alerts.rules(); err == nil {
 		warnings = append(warnings, unknownMetrics(set)...)
 	}
+	if _, cfg, err := openConfig(f); err == nil {
+		warnings = append(warnings, droppedMetrics(&f.alerts, cfg)...)
+	}
 	for _, w := range warnings {
 		fmt.Fprintln(stderr, "warning:", w)
 	}
@@ -182,7 +186,13 @@ func check(f *flags, stdout, stderr io.Writer) error {
 func (p *serving) watch(file *strict.File, f *flags, j *judges) {
 	inputs := j.inputs
 	if file != nil {
-		inputs = append(inputs, configInput(file, f, p.prepare))
+		inputs = append(inputs, configInput(file, f, func(cfg *configuration) (func(), error) {
+			apply, err := p.prepare(cfg)
+			return func() {
+				apply()
+				warnDropped(f, cfg, p.log)
+			}, err
+		}))
 	}
 	if p.fields.input != nil {
 		inputs = append(inputs, p.fields.input)

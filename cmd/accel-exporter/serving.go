@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,7 @@ type webFlags struct {
 	telemetryPath string
 	maxRequests   int
 	statusPage    bool
+	hosts         []string
 	detail        string
 }
 
@@ -43,6 +45,7 @@ func (f *webFlags) add(app *kingpin.Application) {
 	app.Flag("web.telemetry-path", "Path under which metrics are served.").Default("/metrics").StringVar(&f.telemetryPath)
 	app.Flag("web.max-requests", "Largest number of concurrent scrapes; further ones get status 503.").Default("8").IntVar(&f.maxRequests)
 	app.Flag("web.status-page", "Serve a page for people at /, with the state of sources, devices, alerts, events and allocations.").Default("true").BoolVar(&f.statusPage)
+	app.Flag("web.host", "Name under which people reach this exporter, beside addresses, the node's name and names of a private domain; repeatable. Pages for people are refused under other names, unless --web.config.file protects them.").StringsVar(&f.hosts)
 	app.Flag("metrics.detail", "How much of each metric family is served: standard, with all series of a device that needs attention, or full. docs/metrics.md has the part of each family.").Default(standardDetail).EnumVar(&f.detail, standardDetail, fullDetail)
 }
 
@@ -198,6 +201,34 @@ func reservedPath(path string) bool {
 	return path == "/" || path == status.DevicePath || strings.HasPrefix(path, "/-/") || strings.HasPrefix(path, "/debug/")
 }
 
+// privateDomains are names that no public site has.
+var privateDomains = []string{".localhost", ".local", ".internal", ".home.arpa", ".svc"}
+
+// reachedAs reports whether host, of a request, is a name of this node. The page of
+// another site can point its own name at the node's address, and read what a browser
+// inside the network then receives.
+func (f *webFlags) reachedAs(host, node string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	known := func(name string) bool { return strings.EqualFold(name, host) }
+	private := func(domain string) bool { return strings.HasSuffix(host, domain) }
+	return err == nil || !strings.Contains(host, ".") || known(node) || slices.ContainsFunc(f.hosts, known) || slices.ContainsFunc(privateDomains, private)
+}
+
+// forPeople refuses requests under the name of another site.
+func (p *serving) forPeople(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if *p.flags.web.WebConfigFile == "" && !p.flags.reachedAs(r.Host, p.node.flags.pods.nodeOrHost()) {
+			http.Error(w, fmt.Sprintf("This node is not known as %q. Use its address, or start the exporter with --web.host=NAME.", r.Host), http.StatusMisdirectedRequest)
+			return
+		}
+		next(w, r)
+	}
+}
+
 // handler serves pages that change nothing: a page of another site that makes a browser
 // send a request gains nothing by it.
 func (p *serving) handler() http.Handler {
@@ -207,14 +238,16 @@ func (p *serving) handler() http.Handler {
 		fmt.Fprintln(w, "accel-exporter is alive. accel_source_up on the metrics page shows what it can read.")
 	})
 	mux.HandleFunc("GET /-/ready", p.ready)
-	mux.HandleFunc("GET /debug/state", p.debugState)
-	mux.HandleFunc("GET /debug/rules", p.debugRules)
-	mux.Handle("GET /debug/status", p.page.JSON())
+	pages := http.NewServeMux()
+	pages.HandleFunc("GET /debug/state", p.debugState)
+	pages.HandleFunc("GET /debug/rules", p.debugRules)
+	pages.Handle("GET /debug/status", p.page.JSON())
 	if p.flags.statusPage {
-		p.page.Register(mux)
+		p.page.Register(pages)
 	} else {
-		mux.HandleFunc("GET /{$}", p.landing)
+		pages.HandleFunc("GET /{$}", p.landing)
 	}
+	mux.HandleFunc("/", p.forPeople(pages.ServeHTTP))
 	return mux
 }
 

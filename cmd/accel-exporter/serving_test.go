@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,5 +83,39 @@ func TestReleaseFileIsNoLink(t *testing.T) {
 	}
 	if r, err := readRelease(dir, "nvidia"); err == nil || !r.until.IsZero() {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestReleaseFileIsReplaced: a FIFO that takes the place of a release file while it is
+// read is not waited for.
+func TestReleaseFileIsReplaced(t *testing.T) {
+	info, err := os.Stat(tempFile(t, "nvidia", "10m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := syscall.Mkfifo(filepath.Join(root.Name(), "nvidia"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := readSame(root, "nvidia", info); err == nil {
+		t.Errorf("read %q", text)
+	}
+}
+
+// TestReachedAs: pages for people are not served under the name of a public site.
+func TestReachedAs(t *testing.T) {
+	f := &webFlags{hosts: []string{"gpus.example.com"}}
+	for host, want := range map[string]bool{
+		"10.0.0.1:9400": true, "[fe80::1]:9400": true, "[::1]": true, "localhost:9400": true, "gpu-1": true, "": true,
+		"ip-10-0-0-1.ec2.internal:9400": true, "accel-exporter.monitoring.svc": true, "Gpu-1.hpc.example.org.": true, "gpus.example.com:9400": true,
+		"attacker.example:9400": false, "gpu-1.attacker.example": false, "10.0.0.1.attacker.example": false, "gpus.example.com.attacker.example": false,
+	} {
+		if got := f.reachedAs(host, "gpu-1.hpc.example.org"); got != want {
+			t.Errorf("%q: %t, want %t", host, got, want)
+		}
 	}
 }

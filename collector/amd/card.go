@@ -544,12 +544,16 @@ func (l *look) errors() {
 	if !slices.Contains(files, "gpu_vram_bad_pages") {
 		return
 	}
-	if text, err := l.fs.ReadEvery(l.now, rare, l.dir+"/ras/gpu_vram_bad_pages"); err == nil {
+	// The driver returns whole lines, several pages of a sysfs file of them.
+	if text, err := l.fs.ReadLinesEvery(l.now, rare, l.dir+"/ras/gpu_vram_bad_pages", len("0x0000001f : 0x00001000 : R\n"), mostBadPages); err == nil && len(text) < mostBadPages {
 		retired, pending := badPages(text)
 		l.Set(collector.RetiredPages, float64(retired), "unknown")
 		l.SetBool(collector.RetiredPagesPending, pending > 0)
 	}
 }
+
+// mostBadPages bounds the list of retired pages, in bytes, at 9362 pages.
+const mostBadPages = 256 << 10
 
 // badPages counts lines "0x0000001f : 0x00001000 : R" by their state: R is retired,
 // F could not be and is not used either, P waits for the next load of the driver.

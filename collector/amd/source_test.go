@@ -96,6 +96,19 @@ func TestNarrowSlot(t *testing.T) {
 	}
 }
 
+// TestManyRetiredPages: the list of retired pages is longer than a page of a sysfs file.
+func TestManyRetiredPages(t *testing.T) {
+	tree := simtest.LoadTree(t, "mi210")
+	tree.Set("bus/pci/devices/0000:c1:00.0/ras/gpu_vram_bad_pages", strings.Repeat("0x0000001f : 0x00001000 : R\n", 400)+"0x0000002f : 0x00001000 : P\n")
+	d := sample(t, open(t, tree))[0]
+	if n, _ := value(d, collector.RetiredPages, "unknown"); n != 400 {
+		t.Errorf("%v retired pages, want 400", n)
+	}
+	if pending, _ := value(d, collector.RetiredPagesPending); pending != 1 {
+		t.Error("the pending page is not seen")
+	}
+}
+
 // TestNoSensor: a temperature that the firmware does not measure is absent, not 0.
 func TestNoSensor(t *testing.T) {
 	tree := simtest.LoadTree(t, "radeon")

@@ -66,11 +66,20 @@ func (t *Reader) ReadLines(name string, longest, limit int) (string, error) {
 // ReadEvery is Read at most once in interval. An errno is cached like a text,
 // except ENOENT: a missing file may appear.
 func (t *Reader) ReadEvery(now time.Time, interval time.Duration, name string) (string, error) {
+	return t.every(now, interval, name, func() (string, error) { return t.Read(name) })
+}
+
+// ReadLinesEvery is ReadEvery by ReadLines.
+func (t *Reader) ReadLinesEvery(now time.Time, interval time.Duration, name string, longest, limit int) (string, error) {
+	return t.every(now, interval, name, func() (string, error) { return t.ReadLines(name, longest, limit) })
+}
+
+func (t *Reader) every(now time.Time, interval time.Duration, name string, read func() (string, error)) (string, error) {
 	s := t.slow[name]
 	if s != nil && (now.Sub(s.at) < interval || interval == Never) {
 		return s.text, s.err
 	}
-	text, err := t.Read(name)
+	text, err := read()
 	if Errno(err) == syscall.ENOENT {
 		delete(t.slow, name)
 		return text, err

@@ -36,6 +36,7 @@ func newPage(s *collector.Snapshot, set *Settings) *page {
 		b.dropped[duplicate] += f.sort()
 	}
 	b.dropped[limited] = limit(families, set.MaxSeries)
+	b.dropped[panicked] = uint64(len(s.Panics))
 	p := &page{of: s, dropped: b.dropped}
 	for _, f := range families {
 		if len(f.series) > 0 {

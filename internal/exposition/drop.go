@@ -11,10 +11,11 @@ const (
 	duplicate = iota
 	invalid
 	limited
+	panicked
 )
 
 // reasons are the values of the label reason, sorted.
-var reasons = [...]string{duplicate: "duplicate", invalid: "invalid", limited: "limit"}
+var reasons = [...]string{duplicate: "duplicate", invalid: "invalid", limited: "limit", panicked: "panic"}
 
 var ownMetric = &collector.Metric{
 	Name:   "accel_exporter_series_dropped_total",
@@ -24,7 +25,7 @@ var ownMetric = &collector.Metric{
 	Labels: []string{"reason"},
 	Range:  collector.Range{Min: 0, Max: 1 << 53},
 	From:   []string{"exporter"},
-	Values: []string{"reason: duplicate (the first measured stays), invalid (labels that do not fit the family), limit (more series than allowed)"},
+	Values: []string{"reason: duplicate (the first measured stays), invalid (labels that do not fit the family), limit (more series than allowed), panic (an error of the exporter while it drew conclusions, whose series are all missing: counted once)"},
 }
 
 // Metrics returns the families that this package adds to a page, for the

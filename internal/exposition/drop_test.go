@@ -35,6 +35,7 @@ func TestDropped(t *testing.T) {
 				`accel_exporter_series_dropped_total{reason="duplicate"} 2`,
 				`accel_exporter_series_dropped_total{reason="invalid"} 0`,
 				`accel_exporter_series_dropped_total{reason="limit"} 0`,
+				`accel_exporter_series_dropped_total{reason="panic"} 0`,
 			},
 		},
 		{
@@ -49,13 +50,15 @@ func TestDropped(t *testing.T) {
 					{Metric: &collector.Metric{Name: "twice", Labels: []string{"device"}}, Labels: []string{"z"}},
 					{Metric: exposition.Metrics()[0], Labels: []string{"limit"}, Value: 7},
 				}}},
-				Node: []collector.Reading{up(1, "")},
+				Node:   []collector.Reading{up(1, "")},
+				Panics: []string{"a judge"},
 			},
 			want: []string{
 				`accel_device_up{device="a",reason="` + "\uFFFD" + `"} 1`,
 				`accel_exporter_series_dropped_total{reason="duplicate"} 0`,
 				`accel_exporter_series_dropped_total{reason="invalid"} 9`,
 				`accel_exporter_series_dropped_total{reason="limit"} 0`,
+				`accel_exporter_series_dropped_total{reason="panic"} 1`,
 			},
 		},
 		{
@@ -71,6 +74,7 @@ func TestDropped(t *testing.T) {
 				`accel_exporter_series_dropped_total{reason="duplicate"} 0`,
 				`accel_exporter_series_dropped_total{reason="invalid"} 0`,
 				`accel_exporter_series_dropped_total{reason="limit"} 3`,
+				`accel_exporter_series_dropped_total{reason="panic"} 0`,
 				`accel_nvlink_up{device="a",link="0"} 1`,
 				`accel_power_watts{device="a"} 70`,
 			},

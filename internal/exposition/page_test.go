@@ -50,7 +50,7 @@ func (s readings) Collect(ch chan<- prometheus.Metric) {
 		emit(r, nil, nil)
 	}
 	desc := prometheus.NewDesc("accel_exporter_series_dropped_total", "Series left off the page, counted once per snapshot served.", []string{"reason"}, nil)
-	for _, reason := range []string{"duplicate", "invalid", "limit"} {
+	for _, reason := range []string{"duplicate", "invalid", "limit", "panic"} {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, 0, reason)
 	}
 }
@@ -86,7 +86,7 @@ func TestPage(t *testing.T) {
 // TestNoSnapshot: before the first Snapshot the page has the exporter's own families.
 func TestNoSnapshot(t *testing.T) {
 	e := exposition.New(fixed(nil), ownRegistry(), exposition.Options{})
-	if lines := samples(t, e); len(lines) != 6 || lines[0] != "aaa_first 1" {
+	if lines := samples(t, e); len(lines) != 7 || lines[0] != "aaa_first 1" {
 		t.Errorf("%q", lines)
 	}
 }
