@@ -51,7 +51,7 @@ var (
 	})
 	FaultMemory = define(Metric{
 		Name:  "accel_fault_memory_timestamp_seconds",
-		Help:  "Since when faults that only an event reported, such as an Xid, are remembered over restarts of the exporter, seconds since the epoch: since it first started with --path.state after the boot. Absent without this flag: a restart forgets them.",
+		Help:  "Since when faults that only an event reported, such as an Xid, are remembered over restarts of the exporter, seconds since the epoch: since it first started with --path.state. A boot of the node ends such faults. Absent without this flag: a restart forgets them.",
 		Kind:  Mark,
 		Scope: PerNode,
 		Range: timestamp,

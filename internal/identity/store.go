@@ -76,8 +76,12 @@ func (s *Store) Load(now time.Time) ([]collector.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m != nil && m.Boot == s.memory.Boot && s.fresh {
+	switch {
+	case m == nil || !s.fresh:
+	case m.Boot == s.memory.Boot:
 		s.memory, s.fresh = *m, false
+	case m.Since.Before(s.memory.Since):
+		s.memory.Since = m.Since // the boot has ended the faults of the one before
 	}
 	places := map[string]bool{}
 	s.entries = slices.DeleteFunc(all, func(e entry) bool {
@@ -97,7 +101,7 @@ func (s *Store) Load(now time.Time) ([]collector.Device, error) {
 }
 
 // Faults returns the events of the faults that were left in this boot, the energy
-// counters of their devices, and since when they are kept: zero if they are not.
+// counters of their devices, and since when they are known: zero if they are not kept.
 func (s *Store) Faults() (faults []collector.Event, energy map[string]float64, since time.Time) {
 	if s.memory.Boot == "" {
 		return nil, nil, time.Time{}

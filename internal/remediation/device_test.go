@@ -201,6 +201,13 @@ func TestDeviceByHand(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	rule := r.rule(1, "GPU-0")
+	delete(r.rules[rule.Name].Annotations, RecordAnnotation)
+	r.pass(t, 30*time.Second)
+	if len(r.rules) > 0 {
+		t.Errorf("a rule without a record has an effect: %+v", r.rules)
+	}
+	r.pass(t, time.Minute, lostOn(1, r.now))
+	r.pass(t, 3*time.Minute)
 	r.rules[rule.Name].Annotations[AdmitAnnotation] = "tested"
 	r.pass(t, 30*time.Second)
 	if rule := r.rule(1, "GPU-0"); rule.Taint != (Taint{}) || rule.Annotations[AdmitAnnotation] != "" {

@@ -214,9 +214,11 @@ func (p *Policy) step(n *Node, w *want, r *Record, in *Situation, c *counts) Ste
 	return s
 }
 
-// forgets reports whether nothing in the rule of a device counts any more.
+// forgets reports whether the rule of a device that is in is deleted: its history does
+// not count any more, or it has an effect, because a person has removed its record.
 func (p *Policy) forgets(n *Node, now time.Time) bool {
-	return n.Device != nil && n.UID != "" && !slices.ContainsFunc(n.history(), func(t time.Time) bool { return now.Sub(t) <= p.Repeat.Within })
+	counts := func(t time.Time) bool { return now.Sub(t) <= p.Repeat.Within }
+	return n.Device != nil && n.UID != "" && (len(n.Taints) > 0 || !slices.ContainsFunc(n.history(), counts))
 }
 
 // release decides on a node without an alert.
