@@ -27,15 +27,6 @@ type stats struct {
 	success time.Time // of the last one; zero before the first
 }
 
-// newDurations returns the histogram of request durations, by endpoint.
-func newDurations() *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    subsystem + "request_duration_seconds",
-		Help:    "Time from a request to the end of its response, or to its failure.",
-		Buckets: []float64{0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30},
-	}, []string{"endpoint"})
-}
-
 const subsystem = "accel_alertmanager_"
 
 func newDesc(name, help string, labels ...string) *prometheus.Desc {
@@ -53,18 +44,15 @@ var (
 		"Failed requests, by reason: timeout, network, credentials (unreadable), redirect (3xx), unauthorized (401, 403, 407), throttled (429), client_error (other 4xx), server_error (5xx).", "reason")
 	descQueue = newDesc("queue_length",
 		"Alerts in the queue.")
-	descCapacity = newDesc("queue_capacity",
-		"Largest number of alerts in the queue.")
 	descSuccess = newDesc("last_success_timestamp_seconds",
 		"Time of the last delivery, seconds since the epoch; absent before the first.")
 )
 
 // Describe implements prometheus.Collector.
 func (n *Notifier) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descRelabelled, descSent, descDropped, descFailures, descQueue, descCapacity, descSuccess} {
+	for _, d := range []*prometheus.Desc{descRelabelled, descSent, descDropped, descFailures, descQueue, descSuccess} {
 		ch <- d
 	}
-	n.durations.Describe(ch)
 }
 
 // Collect implements prometheus.Collector.
@@ -73,7 +61,6 @@ func (n *Notifier) Collect(ch chan<- prometheus.Metric) {
 	for _, s := range n.plan.Load().senders {
 		s.collect(ch)
 	}
-	n.durations.Collect(ch)
 }
 
 func (s *sender) collect(ch chan<- prometheus.Metric) {
@@ -93,7 +80,6 @@ func (s *sender) collect(ch chan<- prometheus.Metric) {
 		counter(descFailures, s.stats.failed[why], string(why))
 	}
 	gauge(descQueue, float64(len(s.queue)))
-	gauge(descCapacity, float64(s.limits.queue))
 	if !s.stats.success.IsZero() {
 		gauge(descSuccess, float64(s.stats.success.UnixMilli())/1000)
 	}

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Options configure a Notifier.
@@ -36,7 +34,6 @@ type Notifier struct {
 
 	plan           atomic.Pointer[plan]
 	relabelDropped atomic.Uint64
-	durations      *prometheus.HistogramVec
 	sent           atomic.Uint64 // the last item
 
 	mu      sync.Mutex      // guards the following fields and changes of plan
@@ -55,7 +52,7 @@ type plan struct {
 // New returns a Notifier that queues alerts and sends them after Run is called.
 // The error is of the settings or of the certificates that they name.
 func New(o Options) (*Notifier, error) {
-	n := &Notifier{log: o.Log, grace: cmp.Or(o.Grace, 5*time.Second), dial: o.Dial, durations: newDurations()}
+	n := &Notifier{log: o.Log, grace: cmp.Or(o.Grace, 5*time.Second), dial: o.Dial}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -112,7 +109,7 @@ func (n *Notifier) install(r *relabelling, labels []string, clients []*client, l
 	for i, label := range labels {
 		s := old[label]
 		if s == nil {
-			s = newSender(label, n.durations.WithLabelValues(label), n.log)
+			s = newSender(label, n.log)
 		}
 		if clients[i].plain {
 			s.log.Warn("Credentials are sent unencrypted: the address begins with http://")
@@ -127,7 +124,6 @@ func (n *Notifier) install(r *relabelling, labels []string, clients []*client, l
 	n.plan.Store(next)
 	for _, s := range old {
 		s.stop()
-		n.durations.DeleteLabelValues(s.label)
 	}
 }
 

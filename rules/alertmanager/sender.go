@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // maxLogged bounds the number of refused alerts that are logged.
@@ -30,8 +28,6 @@ type sender struct {
 	work  chan struct{} // the queue is not empty
 	fresh chan struct{} // the client is new
 	stop  func()        // stops run at once
-	// duration is the metric of requests.
-	duration prometheus.Observer
 
 	mu     sync.Mutex // guards the following fields
 	client *client
@@ -55,9 +51,9 @@ type trouble struct {
 	logged map[reason]bool // reasons
 }
 
-func newSender(label string, duration prometheus.Observer, log *slog.Logger) *sender {
+func newSender(label string, log *slog.Logger) *sender {
 	return &sender{
-		label: label, duration: duration, log: log.With("endpoint", label), work: make(chan struct{}, 1), fresh: make(chan struct{}, 1),
+		label: label, log: log.With("endpoint", label), work: make(chan struct{}, 1), fresh: make(chan struct{}, 1),
 		queue: queue{}, stop: func() {}, refused: map[string]bool{}, stats: stats{dropped: map[drop]uint64{}, failed: map[reason]uint64{}},
 	}
 }
@@ -198,15 +194,11 @@ func (s *sender) post(ctx context.Context, batch []*item) answer {
 	s.mu.Lock()
 	c := s.client
 	s.mu.Unlock()
-	begin := time.Now()
 	a := c.post(ctx, batch)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ctx.Err() == nil { // else the request was cancelled here
-		s.duration.Observe(time.Since(begin).Seconds())
-		if a.failed() {
-			s.stats.failed[a.reason]++
-		}
+	if a.failed() && ctx.Err() == nil { // else the request was cancelled here
+		s.stats.failed[a.reason]++
 	}
 	if s.client != c {
 		c.close() // the first close missed this connection

@@ -140,7 +140,6 @@ func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now t
 		expand := func(text string) string {
 			made, err := x.expand(ctx, r.Alert, text, about)
 			if err != nil {
-				e.stats.templatesFailed.Inc()
 				failed = err
 			}
 			return made

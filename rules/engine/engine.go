@@ -85,10 +85,10 @@ func New(o Options) (*Engine, error) {
 		o: o, external: external,
 		trigger: make(chan struct{}, 1),
 		before:  func(context.Context, string) {},
-		stats:   newStats(o.Limits),
+		stats:   newStats(),
 		logged:  map[string]bool{},
 	}
-	e.ring, e.feed = newRing(o.Limits, e.stats.hits), newFeed(o.Labels, e.stats.duplicates)
+	e.ring, e.feed = newRing(o.Limits, e.stats.hits), newFeed(o.Labels)
 	e.promql = promql.NewEngine(promql.EngineOpts{
 		MaxSamples:               o.Limits.Samples,
 		Timeout:                  o.Limits.Time,

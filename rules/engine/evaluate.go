@@ -40,7 +40,6 @@ const trimEvery = 8
 func (e *Engine) pass(ctx context.Context, now time.Time, m mode) {
 	e.passing.Lock()
 	defer e.passing.Unlock()
-	started := time.Now()
 	page, unread := e.o.Page.Gather()
 	e.note("page", unread)
 
@@ -59,7 +58,7 @@ func (e *Engine) pass(ctx context.Context, now time.Time, m mode) {
 	}
 	send := e.toSend(now)
 	e.limits()
-	e.stats.passed(e, now, time.Since(started), unread != nil, m == triggered)
+	e.stats.last.WithLabelValues().Set(float64(now.UnixMilli()) / 1000)
 	e.mu.Unlock()
 
 	if len(send) > 0 {
@@ -124,7 +123,6 @@ func (e *Engine) evaluateRule(ctx context.Context, g *group, r *rule, now time.T
 		err = e.write(r, vector)
 	}
 	r.took, r.err, r.health = time.Since(started), err, HealthOK
-	e.stats.evaluations.WithLabelValues(g.Name).Inc()
 	if err != nil {
 		r.health = HealthError
 		e.stats.failures.WithLabelValues(g.Name).Inc()

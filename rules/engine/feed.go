@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -18,11 +17,10 @@ type feed struct {
 	// live are the series of the previous page, next the series of this page.
 	live, next []*series
 	builder    *labels.Builder
-	duplicates prometheus.Counter
 }
 
-func newFeed(target map[string]string, duplicates prometheus.Counter) *feed {
-	return &feed{target: sortedLabels(target), duplicates: duplicates, builder: labels.NewBuilder(labels.EmptyLabels())}
+func newFeed(target map[string]string) *feed {
+	return &feed{target: sortedLabels(target), builder: labels.NewBuilder(labels.EmptyLabels())}
 }
 
 // take adds the page at the latest tick of the ring. A target that is not up
@@ -42,17 +40,14 @@ func (f *feed) take(r *ring, page []*dto.MetricFamily, up bool) {
 }
 
 func (f *feed) add(r *ring, s *series, v float64) {
-	switch {
-	case s == nil:
-	case r.has(s):
-		f.duplicates.Inc()
-	default:
-		if isStale(v) {
-			v = math.NaN() // only the engine writes staleness markers
-		}
-		r.append(s, v)
-		f.next = append(f.next, s)
+	if s == nil || r.has(s) {
+		return
 	}
+	if isStale(v) {
+		v = math.NaN() // only the engine writes staleness markers
+	}
+	r.append(s, v)
+	f.next = append(f.next, s)
 }
 
 // base returns the builder with the target labels. An empty label on the page

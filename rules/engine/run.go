@@ -104,7 +104,7 @@ func (e *Engine) restart(by time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	read := e.ring.needs
-	e.ring, e.feed = newRing(e.o.Limits, e.stats.hits), newFeed(e.o.Labels, e.stats.duplicates)
+	e.ring, e.feed = newRing(e.o.Limits, e.stats.hits), newFeed(e.o.Labels)
 	e.ring.needs, e.last = read, time.Time{}
 	for _, g := range e.groups {
 		g.next = time.Time{}
