@@ -298,7 +298,7 @@ func TestTimesThatAreNotSaid(t *testing.T) {
 // Of a file that has grown for years only the end is read.
 func TestPastIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "messages")
-	filler := strings.Repeat("May  4 10:06:00 host kernel: usb 1-1: new high-speed USB device\n", 1000)
+	filler := "May  4 10:06:00 host kernel: usb 1-1: " + strings.Repeat("x", 4000) + "\n"
 	write(t, path, record(1, 13)+strings.Repeat(filler, 17<<20/len(filler))+record(2, 31), 0)
 	h := newHeard()
 	start(t, kernellog.Options{Path: path, Emit: h.emit})

@@ -56,7 +56,7 @@ func TestStreamIsFollowed(t *testing.T) {
 }
 
 func TestFloodIsCounted(t *testing.T) {
-	const flood = 100_000
+	const flood = 10_000
 	path, w := fifo(t)
 	n, last := 0, make(chan struct{})
 	start(t, kernellog.Options{Path: path, Emit: func(collector.Event) {

@@ -81,6 +81,7 @@ type answer struct {
 	timer  *time.Timer
 	body   io.ReadCloser
 	read   io.LimitedReader
+	most   int64 // bytes of one JSON value
 	json   *json.Decoder
 }
 
@@ -88,7 +89,7 @@ type answer struct {
 // answer, unless the caller resets the answer's timer.
 func (c *client) get(ctx context.Context, path string, query url.Values) (*answer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	a := &answer{ctx: ctx, cancel: cancel}
+	a := &answer{ctx: ctx, cancel: cancel, most: maxAnswer}
 	a.timer = time.AfterFunc(c.opts.Timeout, func() { cancel(errSlow) })
 	resp, err := c.send(ctx, path, query)
 	if err != nil {
@@ -135,7 +136,7 @@ func (c *client) send(ctx context.Context, path string, query url.Values) (*http
 // next decodes the next JSON value of the answer into v. A field of another type
 // than v's stays empty. It returns io.EOF if the answer ends after a value.
 func (a *answer) next(v any) error {
-	a.read.N = maxAnswer
+	a.read.N = a.most
 	err := a.json.Decode(v)
 	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return nil

@@ -50,7 +50,7 @@ func FuzzWatch(f *testing.F) {
 }
 
 func newAnswer(r io.Reader) *answer {
-	a := &answer{ctx: context.Background(), read: io.LimitedReader{R: r}}
+	a := &answer{ctx: context.Background(), read: io.LimitedReader{R: r}, most: 1 << 20}
 	a.json = json.NewDecoder(&a.read)
 	return a
 }

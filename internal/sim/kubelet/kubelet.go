@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -238,10 +239,7 @@ func (s *Server) List(ctx context.Context, _ *podresources.ListPodResourcesReque
 	defer s.mu.Unlock()
 	resp := Answer(slices.Concat(s.pods, s.ended)...)
 	if s.padding > 0 {
-		// CPUs are the bytes of a pod that a client of devices ignores.
-		pad := &podresources.PodResources{Namespace: "padding", Name: "padding"}
-		pad.CpuIds = make([]int64, s.padding)
-		resp.PodResources = append(resp.PodResources, pad)
+		resp.PodResources = append(resp.PodResources, &podresources.PodResources{Namespace: "padding", Name: strings.Repeat("x", s.padding)})
 	}
 	return resp, nil
 }
