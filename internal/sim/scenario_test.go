@@ -110,29 +110,6 @@ func compiled(t testing.TB, name string) *State {
 	return s
 }
 
-func TestDevices(t *testing.T) {
-	s := compiled(t, "h100-8")
-	mig := attr(s.Get("gpu.4.mig.1"), "uuid")
-	for arg, want := range map[string][]device{
-		"3":                 {{3, -1}},
-		s.gpuGet(3, "uuid"): {{3, -1}},
-		"00000000:86:00.0":  {{3, -1}},
-		"0000:86:00":        {{3, -1}},
-		"86:00.0":           {{3, -1}},
-		"4/1":               {{4, 1}},
-		mig:                 {{4, 1}},
-		"all":               {{0, -1}, {1, -1}, {2, -1}, {3, -1}, {4, -1}, {5, -1}, {6, -1}, {7, -1}},
-	} {
-		got, err := s.devices(arg)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: got %v, %v, want %v", arg, got, err, want)
-		}
-	}
-	if _, err := s.devices("8"); err == nil || !strings.Contains(err.Error(), "4/3  "+attr(s.Get("gpu.4.mig.3"), "uuid")) {
-		t.Errorf("an unknown device gave %v, want the list of devices", err)
-	}
-}
-
 // Past values remain in a timeline, so that counters cannot decrease.
 func TestSetAndClear(t *testing.T) {
 	s := compiled(t, "h100-8")

@@ -11,9 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -308,107 +306,6 @@ func TestLines(t *testing.T) {
 	p.history.record(w.snap, at.Add(2*time.Hour))
 	if n := len(p.history.devices); n != 0 {
 		t.Errorf("the history of %d devices that are gone", n)
-	}
-}
-
-// hostile returns texts that would run a script, break out of an element or an
-// attribute, or hide text, if the page did not escape them. The test in Chromium has
-// them too.
-func hostile(t *testing.T) (texts []string) {
-	t.Helper()
-	data, err := os.ReadFile("testdata/hostile.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(data)) {
-		text, err := strconv.Unquote(strings.TrimSuffix(line, "\n"))
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-		texts = append(texts, text)
-	}
-	return texts
-}
-
-// haunted returns a world in which every text from outside is s.
-func haunted(s string) *world {
-	w := node(1, 0)
-	d := &w.snap.Devices[0]
-	d.ID, d.Model, d.Vendor, d.Driver, d.PCI = s, s, s, s, s
-	for i := range d.Readings[0].Labels {
-		d.Readings[0].Labels[i] = s
-	}
-	d.Verdict = &collector.Verdict{State: "failed", Action: s, Since: now, Reasons: []collector.Reason{{Code: s, Text: s, Severity: s, Action: s, Since: now}}}
-	d.Down = s
-	d.Clients = []collector.Client{{PID: 1, Type: s}}
-	w.snap.Sources[0] = collector.Status{Source: s, Reason: s, Err: s}
-	w.snap.Events = []collector.Event{{Time: now, Source: s, Device: s, Kind: collector.EventKind(s), Sub: s, Detail: s, PCI: s}}
-	w.kubelet = &podmap.Status{State: podmap.StateStale, Reason: s}
-	w.report = &allocation.Report{
-		Time: now, State: podmap.State(s), Reason: s,
-		Devices: []allocation.Device{{ID: s, Availability: allocation.Allocated, Holders: []allocation.Allocation{{
-			Holder: allocation.Holder{Namespace: s, Pod: s}, Currency: s, IdleCost: new(float64), Faults: []allocation.Fault{{Name: s, Time: now}},
-		}}}},
-		Resources:    []allocation.Resource{{Name: s}},
-		Unresolved:   []allocation.Unresolved{{Resource: s, ID: s, Namespace: s, Pod: s}},
-		Unattributed: []allocation.Process{{Device: s, PID: 1, Command: s, Reason: "other_pod", Namespace: s, Pod: s}},
-	}
-	w.alerts = &Alerts{List: []Alert{{Labels: map[string]string{"alertname": s, "severity": s, "device": s}, Summary: s, Description: s, Runbook: s, State: s}}}
-	return w
-}
-
-// TestHostileTexts: no text from outside becomes markup, a script or a link that runs
-// one.
-func TestHostileTexts(t *testing.T) {
-	elements := func(body string) (names []string) {
-		d := xml.NewDecoder(strings.NewReader(body))
-		d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
-		for {
-			token, err := d.RawToken()
-			if err != nil {
-				if err != io.EOF {
-					t.Errorf("not well-formed: %v", err)
-				}
-				return names
-			}
-			e, ok := token.(xml.StartElement)
-			if !ok {
-				continue
-			}
-			name := e.Name.Local
-			for _, a := range e.Attr {
-				name += " " + a.Name.Local
-				if a.Name.Local == "href" && strings.HasPrefix(strings.ToLower(strings.TrimSpace(a.Value)), "javascript:") {
-					t.Errorf("a link that runs a script: %q", a.Value)
-				}
-			}
-			names = append(names, name)
-		}
-	}
-	for _, path := range []string{"/", "/device?id="} {
-		var want []string
-		for _, s := range append([]string{"harmless"}, hostile(t)...) {
-			target := path
-			if path != "/" {
-				target += strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
-			}
-			answer := get(t, handler(haunted(s).page()), target)
-			if answer.Code != http.StatusOK {
-				t.Errorf("%q: %d %s", s, answer.Code, answer.Body)
-				continue
-			}
-			body := answer.Body.String()
-			got := elements(body)
-			if want == nil {
-				want = got
-			}
-			if strings.Join(got, "\n") != strings.Join(want, "\n") {
-				t.Errorf("%s: %q changes the elements of the page", target, s)
-			}
-			if i := strings.IndexFunc(body, hidden); i >= 0 {
-				t.Errorf("%q: a hidden character: %q", s, body[max(0, i-20):i+20])
-			}
-		}
 	}
 }
 

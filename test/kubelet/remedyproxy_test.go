@@ -81,9 +81,6 @@ func (r *request) deliver() *httptest.ResponseRecorder {
 	return answer
 }
 
-// lose answers nothing until who asks has given up.
-func (r *request) lose() { <-r.Context().Done() }
-
 // changes reports whether the request changes something other than a lease.
 func (r *request) changes() bool {
 	return r.Method != http.MethodGet && !r.lease()

@@ -9,9 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -394,53 +392,4 @@ func TestPictures(t *testing.T) {
 		}
 		write(t, filepath.Join(*pictures, p.name), string(picture))
 	}
-	url := "--url=http://" + address
-	screen(t, "top-80.png", 80, 24, exec.Command(program(t, "EXPORTER"), "top", url), "alerts? firing")
-	screen(t, "top-160.png", 160, 26, exec.Command(program(t, "EXPORTER"), "top", url), "AcceleratorFailed")
-	screen(t, "top-device.png", 100, 32, exec.Command(program(t, "EXPORTER"), "top", url), "AcceleratorFailed", "jj\r", "Allocations")
-
-	dir, err := os.MkdirTemp("", "node") // a short name, as it is on the picture
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	state := filepath.Join(dir, "state")
-	compile := exec.Command(program(t, "SIMULATOR"), "--fixtures="+filepath.Join(root, "fixtures"), "compile", "--flags", "--no-pods", "--scenario=driver-mismatch", "--state="+state,
-		"--library="+filepath.Join(filepath.Dir(program(t, "SIMULATOR")), "sim/libnvidia-ml.so.1"))
-	flags, err := compile.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	doctor := exec.Command(program(t, "EXPORTER"), append([]string{"doctor"}, strings.Fields(string(flags))...)...)
-	doctor.Env = []string{"ACCEL_SIM_STATE=" + state}
-	screen(t, "doctor.png", 150, 36, doctor, "(is|are) missing")
-}
-
-// screen takes a picture of what a program shows on a terminal, once it has shown the
-// first of steps and, for each further two, the second after the keys of the first.
-func screen(t *testing.T, name string, width, height int, cmd *exec.Cmd, steps ...string) {
-	t.Helper()
-	cmd.Env = append(append(os.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8"), cmd.Env...)
-	term, err := startConsole(cmd, width, height)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer term.kill()
-	for i, step := range steps {
-		if i%2 == 1 {
-			if _, err := term.master.WriteString(step); err != nil {
-				t.Fatal(err)
-			}
-		} else if text, err := term.await(patience, regexp.MustCompile(step).MatchString); err != nil {
-			t.Fatalf("%s: %v\n%s", name, err, text)
-		}
-	}
-	file := filepath.Join(t.TempDir(), "screen.html")
-	write(t, file, term.html())
-	v := open(t, "")
-	v.look(1600, 1200, "dark")
-	run(v, chromedp.Navigate("file://"+file))
-	box := eval[map[string]float64](v, `document.querySelector('pre').getBoundingClientRect().toJSON()`)
-	v.look(int64(box["width"]+0.5), int64(box["height"]+0.5), "dark")
-	write(t, filepath.Join(*pictures, name), string(run(v, chromedp.CaptureScreenshot())))
 }
