@@ -31,7 +31,7 @@ func everyBoard(t *testing.T, version string) (scenario string, boards int) {
 func TestDriverReleases(t *testing.T) {
 	t.Parallel()
 	for version, known := range map[string]bool{
-		"470.256.02": false, "570.148.08": false, "575.57.08": true, "580.65.06": true, "580.76.05": false, "580.82.07": true, "595.91.07": true, "unknown": false,
+		"570.148.08": false, "580.65.06": true, "580.76.05": false, "580.82.07": true, "unknown": false,
 	} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()

@@ -17,9 +17,12 @@ const scenario = "h100-8"
 // device returns the UUID of the GPU with an NVML index.
 func device(t testing.TB, page, index string) string {
 	t.Helper()
-	for _, m := range regexp.MustCompile(`(?m)^accel_device_info\{.*device="(GPU-[^"]+)".*index="([^"]+)"`).FindAllStringSubmatch(page, -1) {
-		if m[2] == index {
-			return m[1]
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "accel_device_info{") && strings.Contains(line, `index="`+index+`"`) {
+			if _, id, isGPU := strings.Cut(line, `device="GPU-`); isGPU {
+				id, _, _ = strings.Cut(id, `"`)
+				return "GPU-" + id
+			}
 		}
 	}
 	t.Fatalf("no GPU has index %s", index)

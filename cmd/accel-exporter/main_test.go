@@ -305,9 +305,9 @@ func (l linePattern) in(page string) bool {
 	return false
 }
 
-// pollInterval is a third of the exporters' sampling interval: reading the page
+// pollInterval is two thirds of the exporters' sampling interval: reading the page
 // more often costs CPU time and shows nothing new.
-const pollInterval = 100 * time.Millisecond
+const pollInterval = 200 * time.Millisecond
 
 // poll waits for cond. It polls because the condition depends on other
 // processes.
