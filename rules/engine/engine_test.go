@@ -19,7 +19,8 @@ type step struct {
 	want []string
 }
 
-// TestAlerts evaluates the rules of each test case on a sequence of pages.
+// TestAlerts evaluates the rules of each test case on a sequence of pages. test/rules
+// compares all states and series with those of Prometheus.
 func TestAlerts(t *testing.T) {
 	const minute = time.Minute
 	for name, c := range map[string]struct {
@@ -41,14 +42,6 @@ func TestAlerts(t *testing.T) {
 				{3 * minute, "temp 1", []string{"resolved Hot"}},
 			},
 		},
-		"a pending alert ends": {
-			"- alert: Hot\n  expr: temp > 90\n  for: 2m", []step{
-				{0, "temp 91", []string{"pending Hot"}},
-				{minute, "temp 1", nil},
-				{2 * minute, "temp 91", []string{"pending Hot"}},
-				{3 * minute, "", []string{"pending Hot"}},
-			},
-		},
 		"keep_firing_for": {
 			"- alert: Hot\n  expr: temp > 90\n  keep_firing_for: 3m", []step{
 				{0, "temp 91", []string{"firing Hot"}},
@@ -67,60 +60,11 @@ func TestAlerts(t *testing.T) {
 				{16*minute + time.Second, "", nil},
 			},
 		},
-		"fires again": {
-			"- alert: Hot\n  expr: temp > 90", []step{
-				{0, "temp 91", []string{"firing Hot"}},
-				{minute, "temp 1", []string{"resolved Hot"}},
-				{2 * minute, "temp 91", []string{"firing Hot"}},
-			},
-		},
-		"the series ends": {
-			"- alert: Hot\n  expr: temp > 90", []step{
-				{0, "temp 91", []string{"firing Hot"}},
-				{minute, "-", []string{"resolved Hot"}},
-			},
-		},
-		"labels of the page override those of the target": {
-			"- alert: Used\n  expr: used == 1", []step{
-				{0, `used{pod="p",instance="mine"} 1`, []string{"firing Used pod=p"}},
-			},
-		},
-		"labels of the rule are templates": {
-			"- alert: Hot\n  expr: temp > 90\n  labels: {severity: '{{ if gt $value 99.0 }}critical{{ else }}warning{{ end }}'}", []step{
-				{0, "temp 91", []string{"firing Hot severity=warning"}},
-				{minute, "temp 100", []string{"firing Hot severity=critical", "resolved Hot severity=warning"}},
-			},
-		},
 		"the first sample is no increase": {
 			"- alert: Xid\n  expr: increase(xids_total[10m]) > 0", []step{
 				{0, "xids_total 7", nil},
 				{minute, "xids_total 7", nil},
 				{2 * minute, "xids_total 8", []string{"firing Xid"}},
-			},
-		},
-		"a counter restarts": {
-			"- alert: Xid\n  expr: increase(xids_total[10m]) > 0", []step{
-				{0, "xids_total 7", nil},
-				{minute, "xids_total 0", nil},
-				{2 * minute, "xids_total 1", []string{"firing Xid"}},
-			},
-		},
-		"absent": {
-			"- alert: Gone\n  expr: absent(temp)", []step{
-				{0, "temp 1", nil},
-				{minute, "-", []string{"firing Gone"}},
-			},
-		},
-		"a series recorded earlier in the group": {
-			"- record: r\n  expr: temp * 2\n- alert: Hot\n  expr: r > 100", []step{
-				{0, "temp 51", []string{"firing Hot"}},
-				{minute, "-", []string{"resolved Hot"}},
-			},
-		},
-		"the state of another alert": {
-			"- alert: Hot\n  expr: temp > 90\n- alert: Both\n  expr: ALERTS{alertname=\"Hot\",alertstate=\"firing\"} and on () wet == 1", []step{
-				{0, "temp 91\nwet 1", []string{"firing Both alertstate=firing", "firing Hot"}},
-				{minute, "temp 1\nwet 1", []string{"resolved Both alertstate=firing", "resolved Hot"}},
 			},
 		},
 		"a target that is up": {
@@ -190,56 +134,6 @@ func TestSending(t *testing.T) {
 	}
 }
 
-// TestSeries: the engine has the same series as a Prometheus that scrapes the page
-// and evaluates the rules.
-func TestSeries(t *testing.T) {
-	w := newWorld(t, group(`
-- record: twice
-  expr: temp * 2
-  labels: {unit: half}
-- alert: Hot
-  expr: temp > 90
-  for: 1m
-- record: used
-  expr: histogram_quantile(0.5, rate(took_seconds_bucket[5m])) or took_seconds_sum or took_seconds_count
-`))
-	page := func(temp, n int) {
-		w.set(fmt.Sprintf(`temp{device="a",pod="",job="other"} %d`, temp), "# TYPE took_seconds histogram",
-			fmt.Sprintf("took_seconds_bucket{le=\"1\"} %d\ntook_seconds_bucket{le=\"2\"} %d\ntook_seconds_bucket{le=\"+Inf\"} %d\ntook_seconds_sum 3\ntook_seconds_count %d", n, 2*n, 2*n, 2*n))
-	}
-	page(91, 0)
-	w.at(0)
-	page(91, 60)
-	w.at(time.Minute)
-	for expr, want := range map[string][]string{
-		"temp":  {`{__name__="temp", device="a", instance="n1", job="other"} 91`},
-		"twice": {`{__name__="twice", device="a", instance="n1", job="other", unit="half"} 182`},
-		"ALERTS": {
-			`{__name__="ALERTS", alertname="Hot", alertstate="firing", device="a", instance="n1", job="other"} 1`,
-		},
-		"ALERTS_FOR_STATE": {
-			fmt.Sprintf(`{__name__="ALERTS_FOR_STATE", alertname="Hot", device="a", instance="n1", job="other"} %v`, float64(w.start.Unix())),
-		},
-		`took_seconds_bucket{le=~"1.0|2.0"}`: {
-			`{__name__="took_seconds_bucket", instance="n1", job="accel-exporter", le="1.0"} 60`,
-			`{__name__="took_seconds_bucket", instance="n1", job="accel-exporter", le="2.0"} 120`,
-		},
-		"used": {`{__name__="used", instance="n1", job="accel-exporter"} 1`},
-		"up":   nil, // no rule reads it
-	} {
-		if diff := cmp.Diff(want, w.query(expr)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", expr, diff)
-		}
-	}
-	w.set("other 1")
-	w.at(2 * time.Minute)
-	for _, expr := range []string{"temp", "twice", "ALERTS", "ALERTS_FOR_STATE"} {
-		if got := w.query(expr); got != nil {
-			t.Errorf("%s does not end: %v", expr, got)
-		}
-	}
-}
-
 // TestFailure: the alerts of a rule that fails are kept and sent. Other rules are
 // evaluated.
 func TestFailure(t *testing.T) {
@@ -269,44 +163,6 @@ func TestFailure(t *testing.T) {
 	log := w.log.String()
 	if strings.Count(log, "Rule evaluation fails") != 1 || strings.Count(log, "Rule evaluation works again") != 1 {
 		t.Errorf("the failure is not logged once when it begins and once when it ends:\n%s", log)
-	}
-}
-
-// TestSameLabels: a rule fails if two series of its result have the same labels.
-func TestSameLabels(t *testing.T) {
-	w := newWorld(t, group(`
-- record: r
-  expr: '{__name__=~"temp|wet"}'
-- alert: A
-  expr: '{__name__=~"temp|wet"} > 0'
-- record: good
-  expr: temp
-`))
-	w.set("temp 1", "wet 1")
-	w.at(0)
-	for _, name := range []string{"r", "A"} {
-		if r := w.rule(name); r.Health != engine.HealthError || !strings.Contains(r.LastError, "same labels") {
-			t.Errorf("%s: %s, %q", name, r.Health, r.LastError)
-		}
-	}
-	if got := w.query("good"); len(got) != 1 {
-		t.Errorf("good: %v", got)
-	}
-}
-
-// TestLimitOfGroup: a rule fails if its result exceeds the limit of its group, as in
-// Prometheus.
-func TestLimitOfGroup(t *testing.T) {
-	w := newWorld(t, "groups: [{name: g, limit: 1, rules: [{record: r, expr: temp}, {alert: A, expr: temp > 0}]}]")
-	w.set(`temp{d="1"} 1`, `temp{d="2"} 1`)
-	w.at(0)
-	for _, name := range []string{"r", "A"} {
-		if r := w.rule(name); r.Health != engine.HealthError || !strings.Contains(r.LastError, "limit is 1") {
-			t.Errorf("%s: %s, %q", name, r.Health, r.LastError)
-		}
-	}
-	if got := w.alerts(); got != nil {
-		t.Errorf("alerts: %v", got)
 	}
 }
 
@@ -370,21 +226,6 @@ func TestApply(t *testing.T) {
 	w.at(3 * time.Minute)
 	if got := w.alerts(); got != nil {
 		t.Errorf("without rules: %v", got)
-	}
-}
-
-// TestGroupInterval: a group with an interval is evaluated at that interval. Other
-// groups are evaluated at the engine's interval.
-func TestGroupInterval(t *testing.T) {
-	w := newWorld(t, "groups: [{name: g, interval: 1m, rules: [{record: slow, expr: temp}]}, {name: h, rules: [{record: fast, expr: temp}]}]")
-	for tick := range 5 {
-		w.set(fmt.Sprintf("temp %d", tick))
-		w.now = w.start.Add(time.Duration(tick) * 15 * time.Second)
-		w.Eval(t.Context(), w.now, false)
-		slow, fast := w.query("slow")[0], w.query("fast")[0]
-		if want := tick / 4 * 4; !strings.HasSuffix(slow, fmt.Sprint(" ", want)) || !strings.HasSuffix(fast, fmt.Sprint(" ", tick)) {
-			t.Errorf("tick %d: %s, %s", tick, slow, fast)
-		}
 	}
 }
 

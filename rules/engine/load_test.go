@@ -17,7 +17,6 @@ import (
 func TestParse(t *testing.T) {
 	set := parse(t, `
 
-
 groups:
 - name: first
   interval: 1m
@@ -164,25 +163,4 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
-}
-
-// TestApplyEnds: the series of a removed recording rule have ended when the next
-// group is evaluated, as in Prometheus.
-func TestApplyEnds(t *testing.T) {
-	const (
-		first = "groups:\n- name: a\n  rules:\n  - {record: one, expr: temp}\n"
-		two   = "  - {record: two, expr: temp}\n"
-		after = "- name: b\n  rules:\n  - {alert: Two, expr: two}\n"
-	)
-	w := newWorld(t, first+two+after)
-	w.set("temp 1")
-	w.at(0)
-	if got := w.alerts(); len(got) != 1 || got[0] != "firing Two" {
-		t.Fatalf("alerts %q", got)
-	}
-	w.Apply(parse(t, first+after))
-	w.at(time.Minute)
-	if got := w.alerts(); len(got) != 1 || got[0] != "resolved Two" {
-		t.Errorf("alerts %q after the rule was removed", got)
-	}
 }

@@ -47,20 +47,6 @@ func TestTemplateSize(t *testing.T) {
 	}
 }
 
-// TestEmptyLabel: an alert has no label whose template yields an empty text. The
-// series ALERTS has it with the unexpanded template, as in Prometheus.
-func TestEmptyLabel(t *testing.T) {
-	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  labels: {pod: '{{ $labels.pod }}'}"))
-	w.set("temp 91")
-	w.at(0)
-	if got := w.alerts(); len(got) != 1 || got[0] != "firing Hot" {
-		t.Errorf("alerts %q", got)
-	}
-	if got := w.query(`count(ALERTS{pod="{{ $labels.pod }}"})`); len(got) != 1 {
-		t.Errorf("ALERTS is %q", w.query("ALERTS"))
-	}
-}
-
 // TestTemplateFails: a template that fails is logged once when it starts to fail, and
 // once when it no longer does.
 func TestTemplateFails(t *testing.T) {
