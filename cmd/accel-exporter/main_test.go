@@ -225,7 +225,7 @@ func (n *node) listen(stop func() error) {
 // series; a configuration file with metrics.detail overrides that.
 func withDefaults(t testing.TB, args []string) []string {
 	t.Helper()
-	args = append([]string{"--web.listen-address=127.0.0.1:0", "--collect.interval=300ms", "--metrics.detail=full"}, args...)
+	args = append([]string{"--web.listen-address=127.0.0.1:0", "--collect.interval=500ms", "--metrics.detail=full"}, args...)
 	return append(isolated(t, args), args...)
 }
 
@@ -305,9 +305,9 @@ func (l linePattern) in(page string) bool {
 	return false
 }
 
-// pollInterval is two thirds of the exporters' sampling interval: reading the page
+// pollInterval is half of the exporters' sampling interval: reading the page
 // more often costs CPU time and shows nothing new.
-const pollInterval = 200 * time.Millisecond
+const pollInterval = 250 * time.Millisecond
 
 // poll waits for cond. It polls because the condition depends on other
 // processes.

@@ -2,8 +2,6 @@ package fpga_test
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -125,62 +123,6 @@ func TestReconfigurationFails(t *testing.T) {
 			want(t, one(t, sample(t, s)), 0, collector.FPGAManagerError, c.manager, "crc")
 		})
 	}
-}
-
-// TestBlockedReads: a card whose driver does not return is stuck; the rest is
-// current; the manager's state is still polled; the card recovers when the read
-// returns.
-func TestBlockedReads(t *testing.T) {
-	tree := load(t, "intel-n3000-dfl")
-	if err := tree.Merge(load(t, "zynqmp-fpga-manager")); err != nil {
-		t.Fatal(err)
-	}
-	var emitted events
-	s := open(t, mounted(t, tree), fpga.Options{PollInterval: time.Millisecond, Emit: emitted.emit})
-	if r := sample(t, s); len(r.Devices) != 2 {
-		t.Fatalf("%d devices", len(r.Devices))
-	}
-	find := func(r collector.Round, id string) collector.Device {
-		i := slices.IndexFunc(r.Devices, func(d collector.Device) bool { return d.ID == id })
-		if i < 0 {
-			return collector.Device{Down: "not there"}
-		}
-		return r.Devices[i]
-	}
-	const card, soc = "0000:1b:00.0", "firmware:zynqmp-firmware:pcap"
-	const blocked = n3000 + "/dfl-port.0/afu_id"
-	reads := tree.Reads(blocked) + 1
-	release := tree.Block(blocked)
-	defer release()
-	began := time.Now()
-	until(t, s, "stuck", func(r collector.Round, err error) bool {
-		d := find(r, card)
-		if d.Down == "" || tree.Reads(blocked) < reads { // it may be slow before it is stuck
-			return false
-		}
-		if d.Down != collector.ReasonStuck || !errors.Is(err, context.DeadlineExceeded) || d.Model == "" || d.PCI != card {
-			t.Errorf("%+v, %v", d, err)
-		}
-		return true
-	})
-	until(t, s, "the other card fresh", func(r collector.Round, _ error) bool {
-		d := find(r, soc)
-		return d.Down == "" && d.Sampled.After(began) && find(r, card).Down == collector.ReasonStuck
-	})
-	if n := tree.Reads(blocked); n != reads {
-		t.Errorf("%d reads behind the one that is stuck", n-reads)
-	}
-	// Its counts go on.
-	manager, _ := tree.Real("/sys/bus/platform/devices/dfl-fme-mgr.0/fpga_manager")
-	state := manager + "/" + tree.Names(manager)[0] + "/state"
-	tree.Set(state, "write error\n")
-	until(t, s, "the state watched", func(collector.Round, error) bool { return tree.Reads(state) > 3 })
-	release()
-	until(t, s, "well again", func(r collector.Round, err error) bool {
-		d := find(r, card)
-		failed, _ := value(d, collector.FPGAReconfigurations, "port0", "failed")
-		return err == nil && d.Down == "" && failed == 1
-	})
 }
 
 // TestUnreadable: an errno that means a fault is returned with its file, and

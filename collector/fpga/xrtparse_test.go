@@ -2,7 +2,6 @@ package fpga
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -96,28 +95,6 @@ func TestParsers(t *testing.T) {
 	} {
 		if diff := cmp.Diff(c.want, c.got, cmpopts.EquateEmpty(), cmp.AllowUnexported(computeUnit{}, unitPlace{}, memBank{}, sdmSensor{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
-	}
-}
-
-func TestCUState(t *testing.T) {
-	for status, want := range map[uint32]string{
-		0x4: "idle", 0x1: "running", 0x5: "running", 0xe: "done", 0x6: "done", 0x20: "reset", 0x104: "reset",
-		0xffffffff: "crashed", 0: "", 0x8: "ready", 0x200: "",
-	} {
-		if got := cuState(status); got != want || got != "" && !slices.Contains(cuStates, got) {
-			t.Errorf("%#x is %s, want %s", status, got, want)
-		}
-	}
-}
-
-func TestSubdeviceKind(t *testing.T) {
-	for name, want := range map[string]string{
-		"xmc.u.18874368": "xmc", "dma.xdma.u.5242880": "dma.xdma", "mig.hbm.m.17825792": "mig.hbm", "xmc.u2.m.1025": "xmc.u2",
-		"rom.u.0": "rom", "hwmon": "", "xmc.x.1": "", "cu.u.": "", ".u.1": "", "vendor": "",
-	} {
-		if got := subdeviceKind(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 }

@@ -12,58 +12,6 @@ import (
 // h100 is the label set of gpu1 on the node n1.
 const h100 = `UUID="` + gpu1 + `",device="nvidia1",gpu="1",hostname="n1",modelName="NVIDIA H100 80GB HBM3",pci_bus_id="00000000:11:00.0"`
 
-// TestUnits checks that readings are converted to DCGM's units, and rounded for
-// integer fields.
-func TestUnits(t *testing.T) {
-	d := gpu(gpu1, "1").
-		set(collector.TemperatureCelsius, 61.5, "gpu").
-		set(collector.UtilizationRatio, 0.29, "compute").
-		set(collector.PowerWatts, 401.25).
-		set(collector.PowerAverage, 399.123).
-		set(collector.EnergyJoules, 1234.5678).
-		set(collector.ClockHertz, 1.98e9, "sm").
-		set(collector.MemoryUsed, 1536<<20).
-		set(collector.MemoryFree, 512<<20).
-		set(collector.ThrottleSeconds, 1.5, "sw_thermal").
-		set(collector.ThrottleSeconds, 0.25, "hw_thermal").
-		set(collector.NVLinkTransmitRate, 3e9).
-		set(collector.NVLinkReceiveRate, 1.5e9).
-		set(collector.ActivityRatio, 0.123456, "tensor").
-		set(collector.ECCErrors, 2, "corrected", "dram").
-		set(collector.ECCErrors, 3, "corrected", "sram").
-		set(collector.ECCErrors, 1, "uncorrected", "sram").
-		set(collector.BAR1Total, 128<<20).set(collector.BAR1Used, 28<<20).
-		set(collector.NVLinkErrors, 7, "0", "crc").set(collector.NVLinkErrors, 8, "3", "crc").
-		set(collector.RecoveryAction, 0, "none").set(collector.RecoveryAction, 1, "drain_p2p")
-	var rows, want []string
-	for _, c := range []struct{ name, kind, value string }{
-		{"DCGM_FI_DEV_BAR1_FREE", "gauge", "100"},
-		{"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "counter", "1"},
-		{"DCGM_FI_DEV_ECC_SBE_VOL_DEV", "counter", "2"},
-		{"DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "counter", "5"},
-		{"DCGM_FI_DEV_FB_USED", "gauge", "1536"},
-		{"DCGM_FI_DEV_FB_USED_RATIO", "gauge", "0.75"},
-		{"DCGM_FI_DEV_GPU_RECOVERY_ACTION", "gauge", "3"},
-		{"DCGM_FI_DEV_GPU_TEMP", "gauge", "62"},
-		{"DCGM_FI_DEV_GPU_UTIL", "gauge", "29"},
-		{"DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", "gauge", "4500"},
-		{"DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_L3", "counter", "8"},
-		{"DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "counter", "15"},
-		{"DCGM_FI_DEV_POWER_USAGE", "gauge", "399.123"},
-		{"DCGM_FI_DEV_POWER_USAGE_INSTANT", "gauge", "401.25"},
-		{"DCGM_FI_DEV_SM_CLOCK", "gauge", "1980"},
-		{"DCGM_FI_DEV_SM_CLOCK_HERTZ", "gauge", "1.98e+09"},
-		{"DCGM_FI_DEV_THERMAL_VIOLATION", "counter", "1.75e+09"},
-		{"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "counter", "1.234568e+06"},
-		{"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "gauge", "0.123456"},
-	} {
-		rows = append(rows, c.name+", "+c.kind+", x")
-		want = append(want, c.name+"{"+h100+"} "+c.value)
-	}
-	got := page(t, compat.Options{Hostname: "n1", Counters: parseRows(t, rows...)}, snapshot([]*device{d}), "DCGM_")
-	expect(t, got, want...)
-}
-
 // TestDefaults checks that the default pages of dcgm-exporter 4.8 and 4.9 have the same
 // values, each in its units.
 func TestDefaults(t *testing.T) {
@@ -213,50 +161,6 @@ func TestLabels(t *testing.T) {
 		if got, want := page(t, c.o, s, "DCGM_"), "DCGM_FI_DEV_GPU_TEMP{"+c.want+"} 60\n"; got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
 		}
-	}
-}
-
-// TestInstances checks that values measured for a MIG instance are on its
-// series, and that values of the whole board are exported once, on the board.
-func TestInstances(t *testing.T) {
-	board := gpu(gpu0, "0").set(collector.TemperatureCelsius, 60, "gpu").set(collector.MemoryUsed, 9<<20).set(collector.ECCErrors, 4, "uncorrected", "sram")
-	one := instance(mig0, gpu0, "0:3:0", "1g.10gb").set(collector.MemoryUsed, 2<<20).set(collector.ActivityRatio, 0.5, "graphics").
-		set(collector.ECCErrors, 1, "uncorrected", "sram").allocate("team", "a")
-	o := compat.Options{Pods: true, Counters: parseRows(t, "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL, counter, x", "DCGM_FI_DEV_FB_USED, gauge, x",
-		"DCGM_FI_DEV_GPU_TEMP, gauge, x", "DCGM_FI_PROF_GR_ENGINE_ACTIVE, gauge, x")}
-	whole := `UUID="` + gpu0 + `",device="nvidia0",gpu="0",modelName="NVIDIA H100 80GB HBM3",pci_bus_id="00000000:10:00.0"`
-	part := `GPU_I_ID="3",GPU_I_PROFILE="1g.10gb",UUID="` + gpu0 + `",container="main",device="nvidia0",gpu="0",modelName="NVIDIA H100 80GB HBM3",namespace="team",pci_bus_id="00000000:10:00.0",pod="a"`
-	expect(t, page(t, o, snapshot([]*device{board, one}), "DCGM_"),
-		"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{"+whole+"} 4",
-		"DCGM_FI_DEV_FB_USED{"+part+"} 2",
-		"DCGM_FI_DEV_GPU_TEMP{"+whole+"} 60",
-		"DCGM_FI_PROF_GR_ENGINE_ACTIVE{"+part+"} 0.5")
-
-	// Two compute instances in one GPU instance differ by GPU_CI_ID.
-	first := instance(mig0, gpu0, "0:3:0", "1c.2g.20gb").set(collector.ActivityRatio, 0.5, "graphics")
-	second := instance(mig0+"-2", gpu0, "0:3:1", "1c.2g.20gb").set(collector.ActivityRatio, 0.25, "graphics")
-	got := page(t, o, snapshot([]*device{gpu(gpu0, "0"), first, second}), "DCGM_FI_PROF")
-	if strings.Count(got, "\n") != 2 || !strings.Contains(got, `GPU_CI_ID="0"`) || !strings.Contains(got, `GPU_CI_ID="1"`) {
-		t.Error(got)
-	}
-}
-
-// TestShared checks that the series of a shared device have no pod labels. Values
-// that are measured by process have an additional series for each pod.
-func TestShared(t *testing.T) {
-	d := gpu(gpu1, "1").set(collector.UtilizationRatio, 0.75, "compute").set(collector.MemoryUsed, 3<<20).set(collector.PowerWatts, 300).
-		allocate("team", "a").allocate("team", "b").
-		set(collector.AllocationUtilization, 0.5, "team", "a", "main", "nvidia.com/gpu").
-		set(collector.AllocationMemory, 2<<20, "team", "a", "main", "nvidia.com/gpu")
-	o := compat.Options{Hostname: "n1", Pods: true, Counters: parseRows(t, "DCGM_FI_DEV_GPU_UTIL, gauge, x", "DCGM_FI_DEV_FB_USED, gauge, x", "DCGM_FI_DEV_POWER_USAGE, gauge, x")}
-	pod := strings.NewReplacer(`device=`, `container="main",device=`, `pci_bus`, `namespace="team",pci_bus`, `:00.0"`, `:00.0",pod="a"`).Replace(h100)
-	expect(t, page(t, o, snapshot([]*device{d}), "DCGM_"),
-		"DCGM_FI_DEV_FB_USED{"+h100+"} 3", "DCGM_FI_DEV_FB_USED{"+pod+"} 2",
-		"DCGM_FI_DEV_GPU_UTIL{"+h100+"} 75", "DCGM_FI_DEV_GPU_UTIL{"+pod+"} 50",
-		"DCGM_FI_DEV_POWER_USAGE{"+h100+"} 300")
-	o.Pods = false
-	if got := page(t, o, snapshot([]*device{d}), "DCGM_"); strings.Contains(got, "pod=") || strings.Count(got, "\n") != 3 {
-		t.Error(got)
 	}
 }
 

@@ -248,11 +248,32 @@ func documented(text string) []string {
 func TestRuleSeries(t *testing.T) {
 	all := families(t)
 	for _, r := range loadRules(t) {
-		for _, fault := range exprFaults(all, parsed(t, r.name(), r.Expr)) {
+		e := parsed(t, r.name(), r.Expr)
+		faults := exprFaults(all, e)
+		for _, text := range r.Annotations {
+			queries := annotationQuery.FindAllStringSubmatch(text, -1)
+			if len(queries) != strings.Count(text, "| query") {
+				faults = append(faults, "a query of another form than range printf `…` … | query")
+			}
+			for _, q := range queries {
+				faults = append(faults, exprFaults(all, parsed(t, r.name(), strings.ReplaceAll(q[1], "%q", `""`)))...)
+			}
+			for _, m := range alertLabel.FindAllStringSubmatch(text, -1) {
+				if !shapeOf(all, e).has(m[1]) && r.Labels[m[1]] == "" {
+					faults = append(faults, "the alert has no label "+m[1])
+				}
+			}
+		}
+		for _, fault := range faults {
 			t.Errorf("%s: %s", r.name(), fault)
 		}
 	}
 }
+
+var (
+	annotationQuery = regexp.MustCompile("range printf `([^`]+)`[^|}]*\\| query")
+	alertLabel      = regexp.MustCompile(`\$labels\.(\w+)`)
+)
 
 // placeholder is a value that a person replaces in a query of a runbook.
 var placeholder = regexp.MustCompile(`^[A-Z]{3,}$`)
