@@ -82,13 +82,15 @@ func (f *podFlags) check() error {
 type pods struct {
 	kubelet *podmap.Watcher // nil if disabled
 	api     *kube.Watcher   // nil if disabled
+	dirs    *proc.PodDirs
 	judge   *allocation.Judge
 	log     *slog.Logger
 }
 
 func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Logger) (*pods, error) {
 	p := &pods{log: log}
-	o := allocation.Options{PodDirs: podDirs(f.logs)}
+	p.dirs = proc.NewPodDirs(podDirs(f.logs))
+	o := allocation.Options{PodDirs: p.dirs}
 	if ownProcesses(procfs) {
 		o.Proc = proc.New(sysfs.New(procfs))
 	}

@@ -24,9 +24,10 @@ import (
 // topCommand is `accel-exporter top`: the frame of who, live on a terminal.
 func topCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var ask askFlags
-	app := kingpin.New("accel-exporter top", "Shows the devices of a running exporter live on a terminal: what who prints, and all about one device, alerts and events; ? lists the keys.")
+	app := kingpin.New("accel-exporter top", "Shows the devices of a running exporter live on a terminal: what who prints, and all about one device, alerts and events. The last line of the screen has the keys.")
 	ask.add(app)
 	interval := app.Flag("interval", "Time between two updates.").Default("2s").Duration()
+	what := app.Arg("WHAT", whatHelp).Strings()
 	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
 		return err
 	}
@@ -39,7 +40,8 @@ func topCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
-	m := newTopView(ask.url, ask.local(), s.color)
+	m := newTopView(ask.url, s.color)
+	m.frame = frame{local: ask.local(), filters: *what}
 	m.update(first, nil)
 	return m.run(ctx, tty, *interval, ask.getStatus)
 }
@@ -57,12 +59,11 @@ type topView struct {
 
 	shows, device string // a text in place of the devices; the device that it is about
 	selected      string // id
-	typing        bool   // the filter
 	top, visible  int    // first line that is visible, and the number of them
 }
 
-func newTopView(where string, local, color bool) *topView {
-	return &topView{frame: frame{local: local}, where: where, color: color, wanted: make(chan string, 1)}
+func newTopView(where string, color bool) *topView {
+	return &topView{where: where, color: color, wanted: make(chan string, 1)}
 }
 
 // topAnswer is what a poll returned.
@@ -155,23 +156,7 @@ const (
 	showDevice = "device"
 	showAlerts = "alerts"
 	showEvents = "events"
-	showHelp   = "help"
 )
-
-var topKeys = [][2]string{
-	{"↑ ↓ j k PgUp PgDn g G", "select a device, scroll"},
-	{"enter → l", "all details of the device"},
-	{"esc ← backspace", "back to the list; in the list, clear the filter"},
-	{"/", "filter as who does: an index, or a part of what the table has"},
-	{"s S", "sort by the next or previous column, the marked one"},
-	{"r", "reverse the order"},
-	{"a", "alerts with their runbooks"},
-	{"e", "latest events: Xids, resets, reconfigurations"},
-	{"? h", "this list"},
-	{"q Ctrl-C", "quit"},
-	{unmeasured, "a value that was not measured"},
-	{"degraded, 9 s old", "the values are of that time ago"},
-}
 
 // key processes a key and reports whether it quits.
 func (m *topView) key(e *tcell.EventKey) (quit bool) {
@@ -181,10 +166,6 @@ func (m *topView) key(e *tcell.EventKey) (quit bool) {
 	}
 	if k == tcell.KeyCtrlC {
 		return true
-	}
-	if m.typing {
-		m.typeFilter(k, text)
-		return false
 	}
 	move := 0
 	switch {
@@ -203,12 +184,7 @@ func (m *topView) key(e *tcell.EventKey) (quit bool) {
 	case text == "q":
 		return true
 	case k == tcell.KeyEsc, k == tcell.KeyLeft, k == tcell.KeyBackspace:
-		if m.shows == "" {
-			m.filters = nil
-		}
 		m.open("")
-	case text == "?", text == "h":
-		m.open(showHelp)
 	case text == "a":
 		m.open(showAlerts)
 	case text == "e":
@@ -219,14 +195,6 @@ func (m *topView) key(e *tcell.EventKey) (quit bool) {
 			m.open(showDevice)
 			m.want(m.selected)
 		}
-	case text == "/":
-		m.typing, m.filters = true, []string{""}
-	case text == "s":
-		m.sort = (m.sort + 1) % len(deviceColumns)
-	case text == "S":
-		m.sort = (m.sort + len(deviceColumns) - 1) % len(deviceColumns)
-	case text == "r":
-		m.reverse = !m.reverse
 	}
 	if m.shows != "" {
 		m.top += move
@@ -237,21 +205,6 @@ func (m *topView) key(e *tcell.EventKey) (quit bool) {
 		}
 	}
 	return false
-}
-
-func (m *topView) typeFilter(k tcell.Key, text string) {
-	switch k {
-	case tcell.KeyEnter:
-		m.typing = false
-	case tcell.KeyEsc:
-		m.typing, m.filters = false, nil
-	case tcell.KeyBackspace:
-		if r := []rune(m.filters[0]); len(r) > 0 {
-			m.filters[0] = string(r[:len(r)-1])
-		}
-	default:
-		m.filters[0] += text
-	}
 }
 
 // open shows a text, "" for the devices.
@@ -330,14 +283,12 @@ func (m *topView) keys(end, all int) string {
 	switch {
 	case m.view == nil:
 		return "q quit"
-	case m.typing:
-		return "Filter: " + clean(m.filters[0]) + "█  enter keeps it, esc clears it"
 	case m.shows != "":
-		return text + "↑↓ scroll  esc back  ? help  q quit"
+		return text + "↑↓ PgUp PgDn scroll  esc back  q quit"
 	case len(m.filters) > 0:
-		return text + fmt.Sprintf("Filter: %s (%d of %d devices)  esc clears it  ? help  q quit", clean(m.filters[0]), len(m.devices()), len(m.view.Devices))
+		text += fmt.Sprintf("%d of %d devices  ", len(m.devices()), len(m.view.Devices))
 	}
-	return text + "↑↓ select  enter details  / filter  s sort  a alerts  e events  ? help  q quit"
+	return text + "↑↓ select  enter details  a alerts  e events  q quit"
 }
 
 // head prints where the picture is from and its age.
@@ -379,15 +330,9 @@ func (m *topView) body(s *screen) {
 		} else {
 			s.alerts(m.view.Alerts, m.view.Time)
 		}
-	case m.shows == showEvents:
+	default:
 		m.section(s, "Latest events")
 		m.events(s, m.view.Events)
-	default:
-		t := &table{columns: []column{{}, {}}}
-		for _, k := range topKeys {
-			t.add("", k[0], k[1])
-		}
-		m.titled(s, "Keys", t)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -86,7 +85,7 @@ func openTraces(f *flags, log *slog.Logger) (*trace.Sender, error) {
 
 // followTraces returns the Follower that sends the traces of all allocations.
 func followTraces(sender *trace.Sender, f *flags, allocs *pods, s *collector.Sampler) *trace.Follower {
-	who := &identifier{api: allocs.api, list: podDirs(f.pods.logs)}
+	who := &identifier{api: allocs.api, dirs: allocs.dirs}
 	return trace.Follow(sender, trace.Sources{
 		Latest: s.Latest, Next: s.Next, History: allocs.judge.History,
 		Identify: who.identify, Node: f.pods.nodeOrHost(),
@@ -96,21 +95,9 @@ func followTraces(sender *trace.Sender, f *flags, allocs *pods, s *collector.Sam
 // identifier returns the UIDs of pods: from the API server if it is watched, else
 // from the names of the kubelet's directories.
 type identifier struct {
-	api      *kube.Watcher // nil if the API server is not watched
-	list     func() ([]string, error)
-	names    atomic.Pointer[uids]
-	listing  atomic.Bool
-	listedAt time.Time
+	api  *kube.Watcher // nil if the API server is not watched
+	dirs *proc.PodDirs
 }
-
-// uids are the UIDs of pods. The UID is "" if several pods have the same name.
-type uids struct {
-	at    time.Time // start of the listing
-	byPod map[podmap.Pod]string
-}
-
-// listPause is the least time between two lists of directories.
-const listPause = 2 * time.Second
 
 func (w *identifier) identify(p podmap.Pod, found time.Time) trace.Identity {
 	if w.api != nil {
@@ -118,34 +105,11 @@ func (w *identifier) identify(p podmap.Pod, found time.Time) trace.Identity {
 			return trace.Identity{UID: known.UID, Context: known.Context, Final: true}
 		}
 	}
-	if names := w.names.Load(); names != nil && names.at.After(found) && names.byPod[p] != "" {
-		return trace.Identity{UID: names.byPod[p], Final: w.api == nil}
+	if names := w.dirs.Latest(); names != nil && names.At.After(found) {
+		if uid := names.UID[proc.PodName(p)]; uid != "" {
+			return trace.Identity{UID: uid, Final: w.api == nil}
+		}
 	}
-	if now := time.Now(); now.Sub(w.listedAt) >= listPause && w.listing.CompareAndSwap(false, true) {
-		w.listedAt = now
-		go w.listDirs(now) // a disk may hang, and identify must not block
-	}
+	w.dirs.Refresh(time.Now())
 	return trace.Identity{}
-}
-
-// listDirs lists the directories.
-func (w *identifier) listDirs(now time.Time) {
-	defer w.listing.Store(false)
-	dirs, err := w.list()
-	if err != nil && len(dirs) == 0 {
-		return
-	}
-	names := make(map[podmap.Pod]string, len(dirs))
-	for _, dir := range dirs {
-		name, uid, ok := proc.ParsePodDir(dir)
-		if !ok {
-			continue
-		}
-		p := podmap.Pod{Namespace: name.Namespace, Name: name.Name}
-		if _, again := names[p]; again {
-			uid = "" // one of them has ended, and it is unknown which
-		}
-		names[p] = uid
-	}
-	w.names.Store(&uids{now, names})
 }

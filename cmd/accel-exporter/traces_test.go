@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -15,6 +15,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/trace"
 	"github.com/accel-exporter/accel-exporter/internal/trace/otlptest"
 	"github.com/accel-exporter/accel-exporter/podmap"
+	"github.com/accel-exporter/accel-exporter/podmap/proc"
 )
 
 // receive starts a receiver and returns its address. While away is set, it accepts
@@ -107,16 +108,7 @@ func TestTraces(t *testing.T) {
 // exactly one has the pod's name.
 func TestIdentifier(t *testing.T) {
 	const one, two = "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "6ba7b811-9dad-11d1-80b4-00c04fd430c8"
-	listed := make(chan []string)
-	w := &identifier{list: func() ([]string, error) { return <-listed, nil }}
 	pod := podmap.Pod{Namespace: "ml", Name: "a"}
-	ask := func(found time.Time, want trace.Identity) {
-		t.Helper()
-		if got := w.identify(pod, found); got != want {
-			t.Errorf("%+v, want %+v", got, want)
-		}
-	}
-	found := time.Now()
 	for _, c := range []struct {
 		dirs []string
 		want trace.Identity
@@ -125,14 +117,22 @@ func TestIdentifier(t *testing.T) {
 		{[]string{"ml_a_" + one, "ml_a_" + two}, trace.Identity{}},
 		{[]string{"ml_a_" + one, "ml_b_" + two}, trace.Identity{UID: one, Final: true}},
 	} {
-		w.listedAt = time.Time{}
-		ask(found, trace.Identity{}) // the listing runs
-		listed <- c.dirs
-		for w.listing.Load() {
-			runtime.Gosched()
-		}
-		w.listedAt = time.Now().Add(time.Hour) // no further listing
-		ask(found, c.want)
+		synctest.Test(t, func(t *testing.T) {
+			w, found := &identifier{dirs: proc.NewPodDirs(func() ([]string, error) { return c.dirs, nil })}, time.Now()
+			time.Sleep(time.Second)
+			for _, ask := range []struct {
+				found time.Time
+				want  trace.Identity
+			}{
+				{found, trace.Identity{}}, // nothing is listed yet
+				{found, c.want},
+				{time.Now(), trace.Identity{}}, // an older listing may have an earlier pod
+			} {
+				if got := w.identify(pod, ask.found); got != ask.want {
+					t.Errorf("%v: %+v, want %+v", c.dirs, got, ask.want)
+				}
+				synctest.Wait()
+			}
+		})
 	}
-	ask(time.Now(), trace.Identity{}) // an older listing may have an earlier pod
 }

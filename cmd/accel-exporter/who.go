@@ -32,7 +32,7 @@ func whoCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	ask.add(app)
 	view.add(app)
 	wide := app.Flag("wide", "Print full ids, PCI addresses, containers and resources.").Short('w').Bool()
-	what := app.Arg("WHAT", "Only these devices: an index (2), a PID or the number of a Slurm job, or a part of what the table has: an id, a PCI address, a model, a state, an action, a pod, a user, a command, idle.").Strings()
+	what := app.Arg("WHAT", whatHelp).Strings()
 	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
 		return err
 	}
@@ -55,14 +55,14 @@ func whoCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	})
 }
 
+const whatHelp = "Only these devices: an index (2), a PID or the number of a Slurm job, or a part of what the table has: an id, a PCI address, a model, a state, an action, a pod, a user, a command, idle."
+
 // frame is a picture of a node: what who prints once, and top shows live.
 type frame struct {
 	view    *status.View
 	local   bool // the exporter is on this machine, which knows the users' names
 	wide    bool
 	filters []string // of devices, which fit one of them; none for all
-	sort    int      // in deviceColumns; 0 is by urgency
-	reverse bool
 }
 
 // unmeasured stands for a value that is not known.
@@ -80,8 +80,6 @@ type line struct {
 type deviceColumn struct {
 	column
 	cell func(f *frame, l *line) string
-	// value orders devices, the largest first; nil orders by the cell.
-	value func(d *status.Device) float64
 }
 
 // ofDevice returns the cell of a column that a device has once.
@@ -105,47 +103,42 @@ var deviceColumns = []deviceColumn{
 			return "  └"
 		}
 		return cmp.Or(d.Index, "-")
-	}), nil},
+	})},
 	{column{title: "DEVICE", rank: 1}, ofDevice(func(f *frame, d *status.Device) string {
 		if f.wide {
 			return d.ID
 		}
 		return d.Short
-	}), nil},
+	})},
 	{column{title: "MODEL", least: 8, rank: 2}, ofDevice(func(f *frame, d *status.Device) string {
 		if f.wide && !d.Part {
 			return strings.TrimSpace(d.Model + " " + d.PCI)
 		}
 		return d.Model
-	}), nil},
+	})},
 	{column{title: "STATE", least: 8, color: stateColor}, ofDevice(func(_ *frame, d *status.Device) string {
 		if d.Age != "" {
 			return d.Word + ", " + d.Age + " old"
 		}
 		return d.Word
-	}), func(d *status.Device) float64 { return toneRank[d.Tone] }},
-	{column{title: "TEMP", right: true, rank: 4}, measured(func(d *status.Device) *status.Cell { return &d.Temperature }), func(d *status.Device) float64 { return float64(d.Temperature.Value) }},
-	{column{title: "POWER", right: true, rank: 5}, measured(func(d *status.Device) *status.Cell { return &d.Power }), func(d *status.Device) float64 { return float64(d.Power.Value) }},
-	{column{title: "USE", right: true}, func(_ *frame, l *line) string { return l.use }, func(d *status.Device) float64 { return float64(d.Utilization.Value) }},
-	{column{title: "USE, 10 MIN", color: lineColor, rank: 7}, ofDevice(func(_ *frame, d *status.Device) string { return d.Utilization.Bars }), func(d *status.Device) float64 { return float64(d.Utilization.Value) }},
-	{column{title: "MEMORY", right: true}, func(_ *frame, l *line) string { return strings.Replace(l.memory, " of ", "/", 1) }, func(d *status.Device) float64 { return float64(d.Memory.Value) }},
-	{column{title: "PID"}, func(_ *frame, l *line) string { return l.pid }, nil},
-	{column{title: "USER"}, func(_ *frame, l *line) string { return l.user }, nil},
-	{column{title: "COMMAND", least: 8}, func(_ *frame, l *line) string { return l.command }, nil},
-	{column{title: "SLURM JOB"}, func(_ *frame, l *line) string { return l.job }, nil},
-	{column{title: "POD", least: 14}, func(_ *frame, l *line) string { return l.pod }, nil},
-	{column{title: "FOR", rank: 3}, func(_ *frame, l *line) string { return strings.Replace(l.held, "at least ", "≥", 1) }, nil},
-	{column{title: "IDLE", least: 6}, func(_ *frame, l *line) string { return l.idle }, func(d *status.Device) (most float64) {
-		for i := range d.Holders {
-			most = max(most, d.Holders[i].IdleSeconds)
-		}
-		return most
-	}},
+	})},
+	{column{title: "TEMP", right: true, rank: 4}, measured(func(d *status.Device) *status.Cell { return &d.Temperature })},
+	{column{title: "POWER", right: true, rank: 5}, measured(func(d *status.Device) *status.Cell { return &d.Power })},
+	{column{title: "USE", right: true}, func(_ *frame, l *line) string { return l.use }},
+	{column{title: "USE, 10 MIN", color: lineColor, rank: 7}, ofDevice(func(_ *frame, d *status.Device) string { return d.Utilization.Bars })},
+	{column{title: "MEMORY", right: true}, func(_ *frame, l *line) string { return strings.Replace(l.memory, " of ", "/", 1) }},
+	{column{title: "PID"}, func(_ *frame, l *line) string { return l.pid }},
+	{column{title: "USER"}, func(_ *frame, l *line) string { return l.user }},
+	{column{title: "COMMAND", least: 8}, func(_ *frame, l *line) string { return l.command }},
+	{column{title: "SLURM JOB"}, func(_ *frame, l *line) string { return l.job }},
+	{column{title: "POD", least: 14}, func(_ *frame, l *line) string { return l.pod }},
+	{column{title: "FOR", rank: 3}, func(_ *frame, l *line) string { return strings.Replace(l.held, "at least ", "≥", 1) }},
+	{column{title: "IDLE", least: 6}, func(_ *frame, l *line) string { return l.idle }},
 }
 
 // toneRank orders tones, and toneColor has the colour of each.
 var (
-	toneRank  = map[string]float64{"bad": 3, "warn": 2, "neutral": 1}
+	toneRank  = map[string]int{"bad": 3, "warn": 2, "neutral": 1}
 	toneColor = map[string]string{"good": green, "warn": yellow, "bad": red}
 )
 
@@ -211,41 +204,24 @@ func (f *frame) userOf(uid string) string {
 	return cmp.Or(uid, "?")
 }
 
-// devices returns the devices that the filters select, in their order.
+// devices returns the devices that the filters select, the most urgent first. A
+// partition stays behind its device.
 func (f *frame) devices() (list []*status.Device) {
+	urgency, of, whole := map[string]int{}, map[string]string{}, ""
 	for i := range f.view.Devices {
-		if d := &f.view.Devices[i]; f.wants(d) {
-			list = append(list, d)
+		d := &f.view.Devices[i]
+		if !f.wants(d) {
+			continue
 		}
-	}
-	c := &deviceColumns[f.sort]
-	// A partition stays behind its device while the order is by urgency.
-	urgency, whole := map[string]float64{}, ""
-	of := map[string]string{}
-	for _, d := range list {
 		if !d.Part {
 			whole = d.ID
 		}
-		of[d.ID] = whole
+		list, of[d.ID] = append(list, d), whole
 		if rank := toneRank[d.Tone]; rank > 1 {
 			urgency[whole] = max(urgency[whole], rank)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *status.Device) int {
-		if f.sort == 0 {
-			return cmp.Compare(urgency[of[b.ID]], urgency[of[a.ID]])
-		}
-		if f.reverse {
-			a, b = b, a
-		}
-		if c.value != nil {
-			return cmp.Compare(c.value(b), c.value(a))
-		}
-		return cmp.Compare(c.cell(f, &f.lines(a)[0]), c.cell(f, &f.lines(b)[0]))
-	})
-	if f.sort == 0 && f.reverse {
-		slices.Reverse(list)
-	}
+	slices.SortStableFunc(list, func(a, b *status.Device) int { return cmp.Compare(urgency[of[b.ID]], urgency[of[a.ID]]) })
 	return list
 }
 
@@ -324,10 +300,7 @@ func (f *frame) sources(s *screen) {
 // table returns a table of devices, with what is wrong below each.
 func (f *frame) table(devices []*status.Device) *table {
 	t := &table{}
-	for i, c := range deviceColumns {
-		if i == f.sort && (i > 0 || f.reverse) {
-			c.title += map[bool]string{false: "▼", true: "▲"}[f.reverse]
-		}
+	for _, c := range deviceColumns {
 		t.columns = append(t.columns, c.column)
 	}
 	for _, d := range devices {

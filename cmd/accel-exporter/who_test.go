@@ -253,7 +253,7 @@ func TestFrames(t *testing.T) {
 			f := &frame{view: v}
 			id := v.Devices[slices.IndexFunc(v.Devices, func(d status.Device) bool { return f.fits(&d, device) })].ID
 			compare(name+"-device", func(s *screen) {
-				m := newTopView("", false, false)
+				m := newTopView("", false)
 				m.view, m.shows, m.device = get(id), showDevice, id
 				m.body(s)
 			})

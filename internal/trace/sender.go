@@ -54,7 +54,7 @@ type Sender struct {
 	base     *resource.Resource // common to all spans
 	exporter *exporter
 	queue    *queue
-	counts   *counts
+	*counts
 }
 
 // NewSender returns a Sender and starts the SDK's batch processor. It does not connect,
@@ -66,7 +66,7 @@ func NewSender(o Options) (*Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sender{o: o, base: base, counts: &counts{log: o.Log, spans: map[string]uint64{}}}
+	s := &Sender{o: o, base: base, counts: newCounts(o.Log)}
 	if s.exporter, err = newExporter(&o, s.counts); err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (s *Sender) Send(spans ...Span) {
 			tracers[span.Pod] = tracer
 		}
 		if !record(tracer, span) {
-			s.counts.add(resultUnsampled, 1)
+			s.spans.WithLabelValues(resultUnsampled).Inc()
 		}
 	}
 }
@@ -121,7 +121,7 @@ func (s *Sender) Close() {
 	defer context.AfterFunc(ctx, s.exporter.abort)()
 	_ = s.queue.Shutdown(ctx) // spans that it did not send in time are counted
 	<-s.exporter.ended
-	if n := s.counts.result(resultShutdown); n > 0 {
+	if n := s.lost.Load(); n > 0 {
 		s.o.Log.Warn("Spans are lost: they were not sent before the exporter ended", "spans", n)
 	}
 }
@@ -135,7 +135,7 @@ type queue struct {
 
 // OnEnd implements sdktrace.SpanProcessor.
 func (q *queue) OnEnd(s sdktrace.ReadOnlySpan) {
-	if q.counts.admit(maxQueued) {
+	if q.counts.admit() {
 		q.SpanProcessor.OnEnd(s)
 	}
 }

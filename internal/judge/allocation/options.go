@@ -7,7 +7,7 @@ import (
 )
 
 // Options are the inputs of a Judge beside the Snapshot. A nil input is
-// unknown. None of the functions may block, except PodDirs.
+// unknown. None of the functions may block.
 type Options struct {
 	// Map returns the allocations, and Status the state of their Watcher.
 	Map    func() *podmap.Map
@@ -24,8 +24,7 @@ type Options struct {
 	MetaStatus func() kube.Status
 	// Proc finds the pods of processes. Only the Judge uses it.
 	Proc *proc.Map
-	// PodDirs lists the names below /var/log/pods, which map UIDs to pods. It
-	// is called in a separate goroutine, at most every two seconds and only
-	// while there is a pod without a name.
-	PodDirs func() ([]string, error)
+	// PodDirs knows the pods of UIDs. It is asked only while there is a pod without a
+	// name.
+	PodDirs *proc.PodDirs
 }

@@ -3,7 +3,6 @@ package allocation
 import (
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/podmap"
@@ -13,19 +12,10 @@ import (
 // owners finds the pods of processes.
 type owners struct {
 	proc  *proc.Map
-	list  func() ([]string, error)
+	dirs  *proc.PodDirs
 	known map[int]*process
 
-	names   atomic.Pointer[podNames]
-	listing atomic.Bool
-	asked   time.Time
-	tidied  time.Time
-}
-
-// podNames are the pods of a node by their UIDs.
-type podNames struct {
-	at    time.Time // when they began to be listed
-	byUID map[string]podmap.Pod
+	tidied time.Time
 }
 
 // process is the memory of a process.
@@ -66,31 +56,17 @@ func (o *owners) of(pid int, now time.Time) *process {
 // name finds the name of a process's pod, and starts a new list of pods if it
 // is not among the known ones.
 func (o *owners) name(p *process, now time.Time) {
-	if names := o.names.Load(); names != nil {
-		if p.pod, p.named = names.byUID[p.owner.PodUID]; p.named {
-			return
-		}
-		p.unlisted = !names.at.Before(p.since)
-	}
-	if o.list == nil || now.Sub(o.asked) < listEvery && !now.Before(o.asked) || !o.listing.CompareAndSwap(false, true) {
+	if o.dirs == nil {
 		return
 	}
-	o.asked = now
-	// A hanging disk must not delay the Snapshot.
-	go func() {
-		defer o.listing.Store(false)
-		dirs, err := o.list()
-		if err != nil && len(dirs) == 0 {
+	if names := o.dirs.Latest(); names != nil {
+		if name, known := names.ByUID[p.owner.PodUID]; known {
+			p.pod, p.named = podmap.Pod(name), true
 			return
 		}
-		names := &podNames{at: now, byUID: make(map[string]podmap.Pod, len(dirs))}
-		for _, dir := range dirs {
-			if name, uid, ok := proc.ParsePodDir(dir); ok {
-				names.byUID[uid] = podmap.Pod(name)
-			}
-		}
-		o.names.Store(names)
-	}()
+		p.unlisted = !names.At.Before(p.since)
+	}
+	o.dirs.Refresh(now)
 }
 
 // service reports whether a process works for other processes: the MPS server.
@@ -118,8 +94,6 @@ const (
 	// ownerMaxAge is how long the owner of a process is reused. Sources list
 	// processes as often.
 	ownerMaxAge = 2 * time.Second
-	// listEvery is the least time between two lists of the pods' directories.
-	listEvery = 2 * time.Second
 	// forgetAfter is how long a process that is on no device is remembered.
 	forgetAfter = time.Minute
 	// maxKnown bounds the processes that are remembered.

@@ -178,7 +178,7 @@ func newRig(t *testing.T, change ...func(*rig)) *rig {
 func processes(r *rig) {
 	r.proc = r.t.TempDir()
 	r.options.Proc = proc.New(sysfs.New(r.proc))
-	r.options.PodDirs = func() ([]string, error) { return slices.Clone(r.dirs), nil }
+	r.options.PodDirs = proc.NewPodDirs(func() ([]string, error) { return slices.Clone(r.dirs), nil })
 }
 
 // withProcesses runs a test in a synctest bubble, with a Judge that can find the pods
