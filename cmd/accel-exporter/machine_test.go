@@ -65,7 +65,7 @@ func TestBaselineFile(t *testing.T) {
 	n.until(`^accel_drift\{.*component="driver".*\} 0$`, `^accel_drift\{.*device="`+n3000+`".*\} 0$`, `!^accel_drift\{.*\} 1$`)
 	wrong := regexp.MustCompile(`(?m)^( +)approved:`).ReplaceAllString(printed, "${1}aproved:")
 	writeFile(t, file, wrong)
-	n.log.await(regexp.MustCompile(`Configuration rejected.*baseline\.yml:\d+: .*aproved.*did you mean approved`))
+	n.log.await(regexp.MustCompile(`Configuration rejected.*baseline\.yml:\d+: .*aproved: unknown key`))
 	n.until(`^accel_config_last_reload_successful 0$`, `^accel_drift\{.*component="driver".*\} 0$`)
 	other := regexp.MustCompile(`driver: .*`).ReplaceAllString(printed, `driver: ["550.54.15"]`)
 	writeFile(t, file, other)

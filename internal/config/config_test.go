@@ -73,6 +73,7 @@ func TestDropped(t *testing.T) {
 		"accel_gpu_bar1_memory_used_bytes",
 		"accel_nvlink_errors_total",
 		"accel_nvlink_receive_bytes_per_second", "accel_nvlink_receive_bytes_total",
+		"accel_nvlink_traffic_disabled",
 		"accel_nvlink_transmit_bytes_per_second", "accel_nvlink_transmit_bytes_total",
 		"accel_nvlink_up",
 	}

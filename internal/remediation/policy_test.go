@@ -27,7 +27,7 @@ func TestMistakes(t *testing.T) {
 		"hooks: {reset: {url: 'ftp://x'}}":                                                                    "hooks.reset.url: found no address",
 		"hooks: {reset: {url: 'http://me:secret@x/'}}":                                                        "hooks.reset.url: found no address",
 		"limits: {share: 0}":                  "limits.share: ",
-		"limit: {share: 0.1}":                 "limit: unknown key (did you mean limits?)",
+		"limit: {share: 0.1}":                 "limit: unknown key",
 		"settle: 1s":                          "settle: ",
 		"node_label: ''":                      "node_label: found an empty name",
 		"rules: [{match: {a: b}, wait: -1s}]": "rules[0].wait: ",

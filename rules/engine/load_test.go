@@ -57,7 +57,7 @@ func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"groups: 5":                      `:1: groups: found the number 5; accepted is a list`,
 		"groups:\n- 5":                   `:2: groups[0]: found the number 5; accepted is a mapping with the keys interval, labels, limit, name, query_offset, rules`,
-		"group: []":                      `:1: group: unknown key (did you mean groups?); accepted here: groups`,
+		"group: []":                      `:1: group: unknown key; accepted here: groups`,
 		"groups: [{rules: []}]":          `:1: groups[0].name: found none; accepted is a name that is unique in the file`,
 		"groups: [{name: a}, {name: a}]": `:1: groups[1].name: found "a" a second time, first on line 1; accepted is once in a file`,
 		"groups: [{name: a, interval: 5 minutes}]":                                  `:1: groups[0].interval: found "5 minutes"; accepted is a duration such as 30s, 5m or 1h30m`,
@@ -69,7 +69,7 @@ func TestMistakes(t *testing.T) {
 		rule("alert: A"):                                                            `:4: groups[0].rules[0].expr: found none; accepted is an expression of PromQL that yields an instant vector or a scalar`,
 		rule("alert: A\n    expr: up ="):                                            `:5: groups[0].rules[0].expr: found "up =": 1:4: unexpected "="; accepted is an expression of PromQL that yields an instant vector or a scalar`,
 		rule("alert: A\n    expr: up[5m]"):                                          `:5: groups[0].rules[0].expr: found "up[5m]", which yields a range vector; accepted is an expression of PromQL that yields an instant vector or a scalar`,
-		rule("alert: A\n    exprs: up"):                                             `:5: groups[0].rules[0].exprs: unknown key (did you mean expr?); accepted here: alert, annotations, expr, for, keep_firing_for, labels, record`,
+		rule("alert: A\n    exprs: up"):                                             `:5: groups[0].rules[0].exprs: unknown key; accepted here: alert, annotations, expr, for, keep_firing_for, labels, record`,
 		rule("alert: A\n    expr: up\n    for: 5"):                                  `:6: groups[0].rules[0].for: found the number 5; accepted is text`,
 		rule("alert: A\n    expr: up\n    for: 1m\n    for: 2m"):                    `:7: groups[0].rules[0].for: found a second time, first on line 6; accepted is once`,
 		rule("record: a-b\n    expr: up"):                                           `:4: groups[0].rules[0].record: found "a-b"; accepted is a metric name: letters, digits, _ and :, not beginning with a digit`,

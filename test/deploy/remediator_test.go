@@ -270,7 +270,7 @@ func TestPolicyCheck(t *testing.T) {
 		}
 	}
 	for flags, want := range map[string]string{
-		someRule + ",remediator.policy.settled=5m": "did you mean settle?",
+		someRule + ",remediator.policy.settled=5m": "settled: unknown key",
 		someRule + ",remediator.policy.hooks.reset.job=/etc/accel-remediator/r.yaml,remediator.jobs.r\\.yaml=kind: Jop": "r.yaml",
 	} {
 		if output, err := checked(objects(t, "", "--set="+remediatorOn+flags)); err == nil || !strings.Contains(output, want) {

@@ -222,7 +222,7 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 		first, again := seen[key.Value]
 		switch {
 		case !known:
-			d.mistake(key.Line, at, "unknown key%s; accepted here: %s", suggest(key.Value, s.keys), accepted)
+			d.mistake(key.Line, at, "unknown key; accepted here: %s", accepted)
 		case again:
 			d.mistake(key.Line, at, "found a second time, first on line %d; accepted is once", first)
 		default:
@@ -451,7 +451,7 @@ func (d *decoder) shapeOf(t reflect.Type) shape {
 	}
 	s := shape{fields: map[string]reflect.StructField{}}
 	for f := range t.Fields() {
-		key := f.Tag.Get("yaml")
+		key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if key == "" {
 			continue // not in the file
 		}
@@ -464,13 +464,6 @@ func (d *decoder) shapeOf(t reflect.Type) shape {
 	}
 	d.shapes[t] = s
 	return s
-}
-
-func suggest(key string, keys []string) string {
-	if near := wording.Nearest(key, keys, 1); len(near) > 0 {
-		return fmt.Sprintf(" (did you mean %s?)", near[0])
-	}
-	return ""
 }
 
 // found describes a node.

@@ -52,7 +52,7 @@ func schemaOf(v reflect.Value, accept string) map[string]any {
 	}
 	keys := map[string]any{}
 	for f, field := range v.Fields() {
-		if key := f.Tag.Get("yaml"); key != "" {
+		if key, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); key != "" {
 			keys[key] = schemaOf(field, f.Tag.Get("accept"))
 		}
 	}

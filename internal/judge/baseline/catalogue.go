@@ -27,34 +27,34 @@ type Entry struct {
 
 // Match selects the devices of an entry: devices that meet all given criteria.
 type Match struct {
-	Class  string  `yaml:"class" accept:"gpu|fpga|switch"`
-	Vendor Pattern `yaml:"vendor"`
+	Class  string  `yaml:"class,omitempty" accept:"gpu|fpga|switch"`
+	Vendor Pattern `yaml:"vendor,omitempty"`
 	// Model is the product name in accel_device_info.
-	Model Pattern `yaml:"model"`
+	Model Pattern `yaml:"model,omitempty"`
 	// PCIID is the device's PCI vendor and device id.
-	PCIID PCIID `yaml:"pci_id"`
+	PCIID PCIID `yaml:"pci_id,omitempty"`
 	// Labels are the labels of the node, from --node.label.
-	Labels map[string]Pattern `yaml:"labels"`
+	Labels map[string]Pattern `yaml:"labels,omitempty"`
 }
 
 // Approved has the approved values of each component. A component that is not
 // named is not compared.
 type Approved struct {
 	// Driver is the version of the vendor's driver stack.
-	Driver []Pattern `yaml:"driver"`
+	Driver []Pattern `yaml:"driver,flow,omitempty"`
 	// CUDA is the newest CUDA version that the driver supports.
-	CUDA []Pattern `yaml:"cuda"`
+	CUDA []Pattern `yaml:"cuda,flow,omitempty"`
 	// Module is the kernel driver that is bound to the device, or none.
-	Module []Pattern `yaml:"module"`
+	Module []Pattern `yaml:"module,flow,omitempty"`
 	// MIG are the approved layouts.
-	MIG []Layout `yaml:"mig"`
+	MIG []Layout `yaml:"mig,flow,omitempty"`
 	// Firmware is by component of accel_firmware_info.
-	Firmware map[string][]Pattern `yaml:"firmware"`
+	Firmware map[string][]Pattern `yaml:"firmware,omitempty"`
 	// Bitstream is by kind of accel_fpga_bitstream_info, or by region/kind
 	// if the regions of a card differ.
-	Bitstream map[string][]Pattern `yaml:"bitstream"`
+	Bitstream map[string][]Pattern `yaml:"bitstream,omitempty"`
 	// RootKey is by key of accel_fpga_root_key_info.
-	RootKey map[string][]Pattern `yaml:"root_key"`
+	RootKey map[string][]Pattern `yaml:"root_key,omitempty"`
 }
 
 // Parse decodes the content of a file; name is the file name in errors, which are
@@ -106,22 +106,21 @@ func (m *Match) Check() error { return checkTable("labels", m.Labels) }
 
 // Check implements strict.Checker.
 func (a *Approved) Check() error {
-	for _, err := range []error{
-		checkSet(a.Driver, sectionDriver), checkSet(a.CUDA, sectionCUDA), checkSet(a.Module, sectionModule), checkSet(a.MIG, sectionMIG),
-	} {
-		if err != nil {
+	if err := checkSet(a.MIG, sectionMIG); err != nil {
+		return err
+	}
+	for _, section := range []string{sectionDriver, sectionCUDA, sectionModule} {
+		if err := checkSet(*a.list(section), section); err != nil {
 			return err
 		}
 	}
-	for _, t := range []struct {
-		key  string
-		sets map[string][]Pattern
-	}{{sectionFirmware, a.Firmware}, {sectionBitstream, a.Bitstream}, {sectionRootKey, a.RootKey}} {
-		if err := checkTable(t.key, t.sets); err != nil {
+	for _, section := range []string{sectionFirmware, sectionBitstream, sectionRootKey} {
+		table := *a.table(section)
+		if err := checkTable(section, table); err != nil {
 			return err
 		}
-		for _, name := range slices.Sorted(maps.Keys(t.sets)) {
-			if err := checkSet(t.sets[name], t.key, name); err != nil {
+		for _, name := range slices.Sorted(maps.Keys(table)) {
+			if err := checkSet(table[name], section, name); err != nil {
 				return err
 			}
 		}
@@ -132,6 +131,43 @@ func (a *Approved) Check() error {
 		}
 	}
 	return nil
+}
+
+// list returns the approved values of a section without a table, except MIG's.
+func (a *Approved) list(section string) *[]Pattern {
+	return map[string]*[]Pattern{sectionDriver: &a.Driver, sectionCUDA: &a.CUDA, sectionModule: &a.Module}[section]
+}
+
+// table returns the approved values of a section with a table.
+func (a *Approved) table(section string) *map[string][]Pattern {
+	return map[string]*map[string][]Pattern{sectionFirmware: &a.Firmware, sectionBitstream: &a.Bitstream, sectionRootKey: &a.RootKey}[section]
+}
+
+// set returns the approved values of a component, nil if it is not compared.
+func (a *Approved) set(section, name string) []Pattern {
+	if list := a.list(section); list != nil {
+		return *list
+	}
+	table := *a.table(section)
+	if set, ok := table[name]; ok || section != sectionBitstream {
+		return set
+	}
+	return table[name[strings.LastIndexByte(name, '/')+1:]]
+}
+
+// add approves a value.
+func (a *Approved) add(f fact) {
+	if f.section == sectionMIG {
+		a.MIG = appendNew(a.MIG, Layout(f.value))
+	} else if list := a.list(f.section); list != nil {
+		*list = appendNew(*list, Pattern(f.value))
+	} else {
+		table := a.table(f.section)
+		if *table == nil {
+			*table = map[string][]Pattern{}
+		}
+		(*table)[f.name] = appendNew((*table)[f.name], Pattern(f.value))
+	}
 }
 
 // checkSet rejects an empty set of approved values, which is ambiguous: nothing

@@ -190,25 +190,3 @@ func (m *Match) covers(o *Match) bool {
 	return wider(Pattern(m.Class), Pattern(o.Class)) && wider(m.Vendor, o.Vendor) &&
 		wider(m.Model, o.Model) && wider(Pattern(m.PCIID), Pattern(o.PCIID))
 }
-
-// set returns the approved values of a component, nil if it is not compared.
-func (a *Approved) set(section, name string) []Pattern {
-	switch section {
-	case sectionDriver:
-		return a.Driver
-	case sectionCUDA:
-		return a.CUDA
-	case sectionModule:
-		return a.Module
-	case sectionFirmware:
-		return a.Firmware[name]
-	case sectionRootKey:
-		return a.RootKey[name]
-	case sectionBitstream:
-		if set, ok := a.Bitstream[name]; ok {
-			return set
-		}
-		return a.Bitstream[name[strings.LastIndexByte(name, '/')+1:]]
-	}
-	return nil
-}

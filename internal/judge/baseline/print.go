@@ -21,31 +21,12 @@ const printHead = `# Approved configurations, as they were found on one node. Th
 # that are not. A * in a text stands for any characters.
 `
 
-// printed is an Entry as Print writes it.
+// printed is an Entry of some devices.
 type printed struct {
-	Name     string          `yaml:"name"`
-	Match    printedMatch    `yaml:"match"`
-	Approved printedApproved `yaml:"approved"`
-
+	Entry
+	key     string // of its Match
 	devices []string
 	facts   []fact // of all the devices
-}
-
-type printedMatch struct {
-	Class  string `yaml:"class"`
-	Vendor string `yaml:"vendor,omitempty"`
-	Model  string `yaml:"model,omitempty"`
-	PCIID  string `yaml:"pci_id,omitempty"`
-}
-
-type printedApproved struct {
-	Driver    []string            `yaml:"driver,flow,omitempty"`
-	CUDA      []string            `yaml:"cuda,flow,omitempty"`
-	Module    []string            `yaml:"module,flow,omitempty"`
-	MIG       []string            `yaml:"mig,flow,omitempty"`
-	Firmware  map[string][]string `yaml:"firmware,omitempty"`
-	Bitstream map[string][]string `yaml:"bitstream,omitempty"`
-	RootKey   map[string][]string `yaml:"root_key,omitempty"`
 }
 
 // Print writes a catalogue of the current state of a node: one entry for each
@@ -71,9 +52,10 @@ func Print(snap *collector.Snapshot) ([]byte, error) {
 		case v.anyEmpty():
 			empty = append(empty, d.ID)
 		}
-		at := slices.IndexFunc(entries, func(e *printed) bool { return e.Match == match })
+		key := fmt.Sprint(match)
+		at := slices.IndexFunc(entries, func(e *printed) bool { return e.key == key })
 		if at < 0 {
-			at, entries = len(entries), append(entries, &printed{Match: match})
+			at, entries = len(entries), append(entries, &printed{Entry: Entry{Match: match}, key: key})
 		}
 		e := entries[at]
 		e.devices = append(e.devices, d.ID)
@@ -84,7 +66,7 @@ func Print(snap *collector.Snapshot) ([]byte, error) {
 	}
 	// An entry must not hide another: less specific entries come later.
 	slices.SortFunc(entries, func(a, b *printed) int {
-		return cmp.Or(cmp.Compare(a.Match.missing(), b.Match.missing()), strings.Compare(fmt.Sprint(a.Match), fmt.Sprint(b.Match)))
+		return cmp.Or(cmp.Compare(a.Match.missing(), b.Match.missing()), strings.Compare(a.key, b.key))
 	})
 	var b bytes.Buffer
 	b.WriteString(printHead)
@@ -103,12 +85,12 @@ func Print(snap *collector.Snapshot) ([]byte, error) {
 	b.WriteString("entries:\n")
 	names := map[string]bool{}
 	for _, e := range entries {
-		e.Name = e.Match.name(names)
-		e.Approved.addAll(e.facts)
+		e.Name = Pattern(e.Match.name(names))
+		e.approve()
 		fmt.Fprintf(&b, "\n# %s.\n", ids(e.devices))
 		enc := yaml.NewEncoder(&b)
 		enc.SetIndent(2)
-		if err := enc.Encode([]*printed{e}); err != nil {
+		if err := enc.Encode([]Entry{e.Entry}); err != nil {
 			return nil, err
 		}
 	}
@@ -117,19 +99,19 @@ func Print(snap *collector.Snapshot) ([]byte, error) {
 
 // matchOf returns the criteria for a device: its model, else its PCI id. It
 // returns false for a device that has neither.
-func matchOf(v *view) (printedMatch, bool) {
-	m := printedMatch{Class: string(v.Class)}
+func matchOf(v *view) (Match, bool) {
+	m := Match{Class: string(v.Class)}
 	if !slices.Contains([]collector.Class{collector.GPU, collector.FPGA, collector.Switch}, v.Class) {
 		return m, false
 	}
 	if literal(v.Vendor) {
-		m.Vendor = v.Vendor
+		m.Vendor = Pattern(v.Vendor)
 	}
 	if literal(v.Model) {
-		m.Model = v.Model
+		m.Model = Pattern(v.Model)
 		return m, true
 	}
-	m.PCIID = v.pciID
+	m.PCIID = PCIID(v.pciID)
 	return m, pciID().MatchString(v.pciID)
 }
 
@@ -137,7 +119,7 @@ func matchOf(v *view) (printedMatch, bool) {
 func literal(s string) bool { return checkText(s) == nil && !strings.Contains(s, "*") }
 
 // missing grows with the criteria that an entry lacks.
-func (m *printedMatch) missing() int {
+func (m *Match) missing() int {
 	missing := 0
 	if m.Model == "" {
 		missing += 2
@@ -149,10 +131,10 @@ func (m *printedMatch) missing() int {
 }
 
 // name returns a short unique name made from the model.
-func (m *printedMatch) name(names map[string]bool) string {
-	text := cmp.Or(m.Model, m.PCIID)
-	if !strings.HasPrefix(strings.ToLower(text), strings.ToLower(m.Vendor)) {
-		text = m.Vendor + " " + text
+func (m *Match) name(names map[string]bool) string {
+	text, vendor := cmp.Or(string(m.Model), string(m.PCIID)), string(m.Vendor)
+	if !strings.HasPrefix(strings.ToLower(text), strings.ToLower(vendor)) {
+		text = vendor + " " + text
 	}
 	slug := strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
@@ -166,44 +148,19 @@ func (m *printedMatch) name(names map[string]bool) string {
 	return name
 }
 
-// addAll approves values. A component with a value that is invalid in a
+// approve approves the facts. A component with a value that is invalid in a
 // catalogue is left out.
-func (a *printedApproved) addAll(facts []fact) {
+func (e *printed) approve() {
 	invalid := map[string]bool{}
-	for _, f := range facts {
+	for _, f := range e.facts {
 		if checkText(f.value) != nil || f.name != "" && checkText(f.name) != nil {
 			invalid[f.component()] = true
 		}
 	}
-	for _, f := range facts {
+	for _, f := range e.facts {
 		if !invalid[f.component()] {
-			a.add(f)
+			e.Approved.add(f)
 		}
-	}
-}
-
-func (a *printedApproved) add(f fact) {
-	table := func(t *map[string][]string) {
-		if *t == nil {
-			*t = map[string][]string{}
-		}
-		(*t)[f.name] = appendNew((*t)[f.name], f.value)
-	}
-	switch f.section {
-	case sectionDriver:
-		a.Driver = appendNew(a.Driver, f.value)
-	case sectionCUDA:
-		a.CUDA = appendNew(a.CUDA, f.value)
-	case sectionModule:
-		a.Module = appendNew(a.Module, f.value)
-	case sectionMIG:
-		a.MIG = appendNew(a.MIG, f.value)
-	case sectionFirmware:
-		table(&a.Firmware)
-	case sectionBitstream:
-		table(&a.Bitstream)
-	case sectionRootKey:
-		table(&a.RootKey)
 	}
 }
 

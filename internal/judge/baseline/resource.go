@@ -116,7 +116,7 @@ func promised(designs []Expectation, facts []fact, anyEmpty bool) []comparison {
 }
 
 // appendNew appends a text that is not in the list yet.
-func appendNew(list []string, s string) []string {
+func appendNew[S ~string](list []S, s S) []S {
 	if s == "" || slices.Contains(list, s) {
 		return list
 	}
