@@ -19,15 +19,10 @@ import (
 // that was away when it resolved.
 const resolvedRetention = 15 * time.Minute
 
-// alert is the state of an Alert.
+// alert is an Alert of an Engine. Its maps do not change.
 type alert struct {
-	labels      labels.Labels
-	annotations map[string]string
-	state       State
-	value       float64
-
-	activeAt, firedAt, resolvedAt, keepFiringSince time.Time
-	lastSentAt, validUntil                         time.Time
+	Alert
+	labels labels.Labels
 }
 
 // addNeeds adds what the rule reads.
@@ -66,8 +61,8 @@ func (e *Engine) settle(g *group, r *rule, raised map[uint64]*alert, now time.Ti
 		e.note(r.templates, nil) // none was expanded
 	}
 	for hash, a := range raised {
-		if known, ok := r.active[hash]; ok && known.state != Inactive {
-			known.value, known.annotations = a.value, a.annotations
+		if known, ok := r.active[hash]; ok && known.State != Inactive {
+			known.Value, known.Annotations = a.Value, a.Annotations
 		} else {
 			r.active[hash] = a
 		}
@@ -80,17 +75,17 @@ func (e *Engine) settle(g *group, r *rule, raised map[uint64]*alert, now time.Ti
 		a := r.active[hash]
 		switch _, still := raised[hash]; {
 		case still:
-			a.keepFiringSince = time.Time{}
-			if a.state == Pending && now.Sub(a.activeAt) >= r.For {
-				a.state, a.firedAt = Firing, now
+			a.KeepFiringSince = time.Time{}
+			if a.State == Pending && now.Sub(a.ActiveAt) >= r.For {
+				a.State, a.FiredAt = Firing, now
 			}
-		case e.ring.incomplete() && a.state != Inactive:
+		case e.ring.incomplete() && a.State != Inactive:
 			// The series behind it may be among those left out.
 		case !a.cease(r, now):
 			delete(r.active, hash)
 			continue
 		}
-		if a.state == Inactive {
+		if a.State == Inactive {
 			continue
 		}
 		active++
@@ -106,21 +101,21 @@ func (e *Engine) settle(g *group, r *rule, raised map[uint64]*alert, now time.Ti
 // cease updates an alert that the expression no longer yields. It reports
 // false when the alert can be forgotten.
 func (a *alert) cease(r *rule, now time.Time) bool {
-	switch a.state {
+	switch a.State {
 	case Pending:
 		return false
 	case Inactive:
-		return now.Sub(a.resolvedAt) <= resolvedRetention
+		return now.Sub(a.ResolvedAt) <= resolvedRetention
 	}
 	if r.KeepFiringFor > 0 {
-		if a.keepFiringSince.IsZero() {
-			a.keepFiringSince = now
+		if a.KeepFiringSince.IsZero() {
+			a.KeepFiringSince = now
 		}
-		if now.Sub(a.keepFiringSince) < r.KeepFiringFor {
+		if now.Sub(a.KeepFiringSince) < r.KeepFiringFor {
 			return true
 		}
 	}
-	a.state, a.resolvedAt = Inactive, now
+	a.State, a.ResolvedAt = Inactive, now
 	return true
 }
 
@@ -150,14 +145,21 @@ func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now t
 			b.Set(l.Name, expand(l.Value))
 		}
 		b.Set(labels.AlertName, r.Alert)
-		a := &alert{labels: b.Labels(), annotations: make(map[string]string, len(r.annotations)), state: Pending, value: sample.F, activeAt: now}
+		a := &alert{labels: b.Labels()}
+		a.Alert = Alert{
+			Labels: a.labels.Map(), Annotations: make(map[string]string, len(r.annotations)), State: Pending,
+			Value: model.SampleValue(sample.F), ActiveAt: now,
+		}
+		if e.o.ExternalURL != "" {
+			a.GeneratorURL = strings.TrimSuffix(e.o.ExternalURL, "/") + "/debug/rules#" + r.Alert
+		}
 		hash := a.labels.Hash()
 		if _, twice := raised[hash]; twice {
 			return nil, errSameLabels
 		}
 		raised[hash] = a
 		for _, l := range r.annotations {
-			a.annotations[l.Name] = expand(l.Value)
+			a.Annotations[l.Name] = expand(l.Value)
 		}
 	}
 	e.note(r.templates, failed)
@@ -175,9 +177,9 @@ func (r *rule) samples(a *alert, now time.Time) promql.Vector {
 	}
 	t := now.UnixMilli()
 	b.Set(model.MetricNameLabel, "ALERTS_FOR_STATE")
-	since := promql.Sample{Metric: b.Labels(), T: t, F: float64(a.activeAt.Unix())}
+	since := promql.Sample{Metric: b.Labels(), T: t, F: float64(a.ActiveAt.Unix())}
 	b.Set(model.MetricNameLabel, "ALERTS")
-	b.Set("alertstate", string(a.state))
+	b.Set("alertstate", string(a.State))
 	return promql.Vector{{Metric: b.Labels(), T: t, F: 1}, since}
 }
 
@@ -196,14 +198,14 @@ func (e *Engine) toSend(now time.Time) []Alert {
 				if !a.due(now, e.o.Resend) {
 					continue
 				}
-				a.lastSentAt = now
+				a.LastSentAt = now
 				// Two evaluations, or two attempts to send, may fail.
 				valid := 4 * max(g.interval, e.o.Resend)
 				if a.labels.Has("device") {
 					valid = max(valid, deviceValidity)
 				}
-				a.validUntil = now.Add(valid)
-				all = append(all, e.public(r, a))
+				a.ValidUntil = now.Add(valid)
+				all = append(all, a.Alert)
 			}
 		}
 	}
@@ -213,25 +215,12 @@ func (e *Engine) toSend(now time.Time) []Alert {
 
 func (a *alert) due(now time.Time, resend time.Duration) bool {
 	switch {
-	case a.state == Pending:
+	case a.State == Pending:
 		return false
-	case a.resolvedAt.After(a.lastSentAt):
+	case a.ResolvedAt.After(a.LastSentAt):
 		return true
 	}
-	return a.lastSentAt.Add(resend).Before(now)
-}
-
-// public returns the exported form of an alert.
-func (e *Engine) public(r *rule, a *alert) Alert {
-	p := Alert{
-		Labels: a.labels.Map(), Annotations: maps.Clone(a.annotations), State: a.state, Value: model.SampleValue(a.value),
-		ActiveAt: a.activeAt, FiredAt: a.firedAt, ResolvedAt: a.resolvedAt, KeepFiringSince: a.keepFiringSince,
-		LastSentAt: a.lastSentAt, ValidUntil: a.validUntil,
-	}
-	if e.o.ExternalURL != "" {
-		p.GeneratorURL = strings.TrimSuffix(e.o.ExternalURL, "/") + "/debug/rules#" + r.Alert
-	}
-	return p
+	return a.LastSentAt.Add(resend).Before(now)
 }
 
 func compareAlerts(a, b Alert) int {

@@ -21,7 +21,7 @@ func (e *Engine) Alerts() []Alert {
 	for _, g := range e.groups {
 		for _, r := range g.rules {
 			for _, a := range r.active {
-				all = append(all, e.public(r, a))
+				all = append(all, a.Alert)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func (e *Engine) Report() Report {
 		for _, r := range g.rules {
 			rs := r.state()
 			for _, a := range r.active {
-				rs.Alerts = append(rs.Alerts, e.public(r, a))
+				rs.Alerts = append(rs.Alerts, a.Alert)
 			}
 			slices.SortFunc(rs.Alerts, compareAlerts)
 			state.Rules = append(state.Rules, rs)
@@ -63,11 +63,11 @@ func (r *rule) state() RuleState {
 	}
 	s.Series, s.State = 0, Inactive
 	for _, a := range r.active {
-		if a.state == Inactive {
+		if a.State == Inactive {
 			continue
 		}
-		if s.Series++; a.state == Firing || s.State == Inactive {
-			s.State = a.state
+		if s.Series++; a.State == Firing || s.State == Inactive {
+			s.State = a.State
 		}
 	}
 	return s
