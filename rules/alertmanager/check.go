@@ -12,28 +12,11 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 )
 
-// Limits of a configuration.
-const (
-	maxEndpoints = 16
-	maxExternal  = 64
-	maxRelabel   = 256
-	maxText      = 4096 // bytes
-)
+// maxText bounds a text of a configuration, in bytes.
+const maxText = 4096
 
 // Check implements strict.Checker. It reads no file.
 func (s *Settings) Check() error {
-	for _, l := range []struct {
-		key    string
-		n, max int
-	}{
-		{"endpoints", len(s.Endpoints), maxEndpoints},
-		{"external_labels", len(s.ExternalLabels), maxExternal},
-		{"alert_relabel_configs", len(s.Relabel), maxRelabel},
-	} {
-		if l.n > l.max {
-			return strict.At(fmt.Errorf("found %d; accepted are up to %d", l.n, l.max), l.key)
-		}
-	}
 	for i := range s.Endpoints {
 		if slices.ContainsFunc(s.Endpoints[:i], func(o Endpoint) bool { return sameURL(o.URL, s.Endpoints[i].URL) }) {
 			return strict.At(errors.New("found the same address a second time; accepted is once"), "endpoints", i, "url")

@@ -14,7 +14,7 @@ import (
 type Settings struct {
 	// HTTP are the settings of endpoints without their own.
 	HTTP HTTP `yaml:"http"`
-	// Endpoints receive every alert. At most 16, none twice.
+	// Endpoints receive every alert; none twice.
 	Endpoints []Endpoint `yaml:"endpoints"`
 	// ExternalLabels are added to every alert without such a label.
 	ExternalLabels map[string]string `yaml:"external_labels"`
