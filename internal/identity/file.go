@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
@@ -87,41 +85,10 @@ func (f *file) check() error {
 	if f.Version != version {
 		return fmt.Errorf("found version %d; accepted is %d", f.Version, version)
 	}
-	if len(f.Devices) > maxDevices {
-		return fmt.Errorf("found %d devices; accepted are at most %d", len(f.Devices), maxDevices)
-	}
-	ids := map[string]bool{}
 	for i := range f.Devices {
-		switch e := &f.Devices[i]; {
-		case !e.valid():
-			return fmt.Errorf("devices[%d] is invalid: %q", i, e.ID)
-		case ids[e.ID]:
-			return fmt.Errorf("devices[%d] is there a second time: %s", i, e.ID)
-		default:
-			ids[e.ID] = true
+		if e := &f.Devices[i]; e.ID == "" || e.Vendor == "" || e.Class == "" || e.Parent == "" && e.PCI == "" || e.Answered.IsZero() {
+			return fmt.Errorf("devices[%d] is incomplete: %q", i, e.ID)
 		}
 	}
-	if f.Memory != nil && len(f.Memory.Faults) > maxFaults {
-		return fmt.Errorf("found %d faults; accepted are at most %d", len(f.Memory.Faults), maxFaults)
-	}
 	return nil
-}
-
-const (
-	maxText    = 128 // bytes of a label
-	maxKubeIDs = 32
-)
-
-// valid reports whether the texts can be labels, and the device can be identified.
-func (e *entry) valid() bool {
-	if e.ID == "" || e.Vendor == "" || e.Class == "" || e.Parent == "" && e.PCI == "" || e.Answered.IsZero() || len(e.KubeIDs) > maxKubeIDs {
-		return false
-	}
-	texts := append([]string{e.ID, e.Parent, string(e.Class), e.Vendor, e.Model, e.PCI, e.PCIID}, e.KubeIDs...)
-	for _, text := range e.Info {
-		texts = append(texts, text)
-	}
-	return !slices.ContainsFunc(texts, func(text string) bool {
-		return len(text) > maxText || strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) })
-	})
 }
