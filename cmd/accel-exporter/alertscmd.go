@@ -86,7 +86,11 @@ func (s *screen) alerts(list *status.Alerts, now time.Time) {
 // alert prints an alert with what is known about it.
 func (s *screen) alert(a *status.Alert, now time.Time) {
 	color := map[string]string{"critical": red, "warning": yellow}[a.Severity()]
-	fmt.Fprintf(s, "%s %s\n", s.paint(color, clean(a.Severity()+" "+a.Name())), s.paint(faint, a.State+" for "+status.Ago(now.Sub(a.Since))))
+	when := a.State + " for " + status.Ago(now.Sub(a.Since))
+	if a.State == "resolved" {
+		when = "resolved " + status.Ago(now.Sub(a.Since)) + " ago"
+	}
+	fmt.Fprintf(s, "%s %s\n", s.paint(color, clean(a.Severity()+" "+a.Name())), s.paint(faint, when))
 	var about []string
 	for _, name := range []string{"device", "namespace", "workload", "pod", "reason"} {
 		if v := a.Labels[name]; v != "" {
