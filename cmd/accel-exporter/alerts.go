@@ -72,28 +72,27 @@ type alerts struct {
 
 // openAlerts returns nil if no rules are to be evaluated: no flag gives rules, and
 // there is no Alertmanager.
-func openAlerts(f *flags, settings alertmanager.Settings, page prometheus.Gatherer, log *slog.Logger) (*alerts, error) {
-	if !f.alerts.builtin && len(f.alerts.files) == 0 && len(settings.Endpoints) == 0 {
+func openAlerts(f *alertFlags, target map[string]string, settings alertmanager.Settings, page prometheus.Gatherer, log *slog.Logger) (*alerts, error) {
+	if !f.builtin && len(f.files) == 0 && len(settings.Endpoints) == 0 {
 		return nil, nil
 	}
-	set, err := f.alerts.rules()
+	set, err := f.rules()
 	notifier, badSettings := newNotifier(settings, log)
 	if err := errors.Join(err, badSettings); err != nil {
 		return nil, err
 	}
 	warnUnknown(set, log)
 	a := &alerts{notifier: notifier}
-	target := targetLabels(f)
 	a.engine, err = engine.New(engine.Options{
-		Page: page, Rules: set, Labels: target, ExternalLabels: settings.ExternalLabels, Interval: f.alerts.interval,
-		ExternalURL: cmp.Or(strings.TrimSuffix(f.alerts.externalURL, "/"), "http://"+target["instance"]),
+		Page: page, Rules: set, Labels: target, ExternalLabels: settings.ExternalLabels, Interval: f.interval,
+		ExternalURL: cmp.Or(strings.TrimSuffix(f.externalURL, "/"), "http://"+target["instance"]),
 		Notify:      a.notify, Log: log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(f.alerts.files) > 0 {
-		a.input = rulesInput(&f.alerts, a.engine, log)
+	if len(f.files) > 0 {
+		a.input = rulesInput(f, a.engine, log)
 	}
 	return a, nil
 }
@@ -119,12 +118,12 @@ func (a *alerts) notify(list []engine.Alert) {
 	a.notifier.Send(out...)
 }
 
-// targetLabels are the labels that a scrape adds.
-func targetLabels(f *flags) map[string]string {
-	node := f.pods.nodeOrHost() // "" makes an instance of the port alone
+// targetLabels are the labels that a scrape adds. Without a name of the node the
+// instance is the port alone.
+func targetLabels(node string, addresses []string, more map[string]string) map[string]string {
 	port := strings.TrimPrefix(defaultAddress, ":")
-	if a := *f.web.WebListenAddresses; len(a) > 0 {
-		if _, p, err := net.SplitHostPort(a[0]); err == nil {
+	if len(addresses) > 0 {
+		if _, p, err := net.SplitHostPort(addresses[0]); err == nil {
 			port = p
 		}
 	}
@@ -132,7 +131,7 @@ func targetLabels(f *flags) map[string]string {
 	if node != "" {
 		labels["node"] = node // alerts on devices are identified by it
 	}
-	maps.Copy(labels, f.alerts.labels)
+	maps.Copy(labels, more)
 	return labels
 }
 
@@ -151,3 +150,5 @@ func (a *alerts) run(ctx context.Context, s *collector.Sampler) {
 		}
 	})
 }
+
+const noRules = "no rules are evaluated; start the exporter with --rules.builtin, --rules.file or --alertmanager.url"

@@ -50,8 +50,6 @@ func alertsCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	})
 }
 
-const noRules = "no rules are evaluated; start the exporter with --rules.builtin, --rules.file or --alertmanager.url"
-
 func alertFits(a *status.Alert, what []string) bool {
 	names := slices.Collect(maps.Values(a.Labels))
 	names = append(names, a.State, a.Labels["namespace"]+"/"+a.Labels["pod"])

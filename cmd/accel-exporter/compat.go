@@ -31,18 +31,6 @@ type compatFlags struct {
 	selected []*regexp.Regexp // foreign.podLabels
 }
 
-// foreignOptions are the options that only flags and variables of dcgm-exporter set.
-type foreignOptions struct {
-	noPods    bool
-	podUID    bool
-	podLabels []string // regular expressions
-	oldNames  bool
-	dashes    bool
-	jobs      string // a directory
-	// ignored are flags of dcgm-exporter without effect, each with the reason.
-	ignored []string
-}
-
 func (f *compatFlags) add(app *kingpin.Application) {
 	app.Flag(compatFlag, "Serve the families of NVIDIA's dcgm-exporter in addition to those of this exporter, and accept its flags and environment variables: see docs/migrating-from-dcgm-exporter.md.").BoolVar(&f.on)
 	app.Flag("compat.release", "Release of dcgm-exporter whose default fields are served: 4.8 or 4.9. It also decides whether DCGM_FI_DEV_GPU_UTIL_RATIO in a counters file is a percentage (4.8) or a ratio (4.9); without it that row is left out, and the default is 4.8.").PlaceHolder("RELEASE").EnumVar(&f.release, string(counters.Release48), string(counters.Release49))

@@ -12,18 +12,45 @@ import (
 // compatFlag turns on the families, flags and variables of dcgm-exporter.
 const compatFlag = "compat.dcgm-exporter"
 
+// foreignOptions are the options that only flags and variables of dcgm-exporter set.
+type foreignOptions struct {
+	noPods    bool
+	podUID    bool
+	podLabels []string // regular expressions
+	oldNames  bool
+	dashes    bool
+	jobs      string // a directory
+	// ignored are flags of dcgm-exporter without effect, each with the reason.
+	ignored []string
+}
+
+// foreignFlag is one flag of dcgm-exporter, up to 4.8.4.
+type foreignFlag struct {
+	name    string
+	short   []string
+	env     string
+	boolean bool
+	// usual is the value without effect: dcgm-exporter's default, where this
+	// exporter behaves the same.
+	usual string
+	// to translates the value into flags of this exporter. It is nil where
+	// there is none; why is the reason.
+	to  func(c *translation, value string) ([]string, error)
+	why string
+}
+
 // fromDCGMExporter translates the flags and environment variables of
 // dcgm-exporter into flags of this exporter, where args have compatFlag. A flag
 // of this exporter overrides a flag of dcgm-exporter, which overrides a variable.
-func fromDCGMExporter(args []string, lookup func(string) (string, bool), exists func(string) bool) (translated []string, o foreignOptions, err error) {
+func fromDCGMExporter(args []string, table []foreignFlag, lookup func(string) (string, bool), exists func(string) bool) (translated []string, o foreignOptions, err error) {
 	if !wantsCompat(args) {
 		return args, o, nil
 	}
-	c := &translation{exists: exists, given: map[*foreignFlag]bool{}}
+	c := &translation{table: table, exists: exists, given: map[*foreignFlag]bool{}}
 	var wrong []error
 	own := c.split(args, &wrong)
-	for i := range foreignFlags {
-		f := &foreignFlags[i]
+	for i := range table {
+		f := &table[i]
 		if v, ok := lookup(f.env); f.env != "" && ok && v != "" && !c.given[f] {
 			if err := c.take(f, f.env, v); err != nil {
 				wrong = append(wrong, err)
@@ -73,6 +100,7 @@ var repeatable = map[string]bool{"--kubernetes.pod-label": true}
 
 // translation is the state of translating one command line.
 type translation struct {
+	table   []foreignFlag
 	exists  func(string) bool
 	given   map[*foreignFlag]bool
 	made    []string // flags of this exporter
@@ -87,7 +115,7 @@ type translation struct {
 func (c *translation) split(args []string, wrong *[]error) (own []string) {
 	for i := 0; i < len(args); i++ {
 		name, value, assigned := strings.Cut(args[i], "=")
-		f := foreign(name)
+		f := c.foreign(name)
 		if f == nil {
 			own = append(own, args[i])
 			continue
@@ -112,13 +140,13 @@ func (c *translation) split(args []string, wrong *[]error) (own []string) {
 }
 
 // foreign returns the flag of dcgm-exporter of that name, or nil.
-func foreign(arg string) *foreignFlag {
+func (c *translation) foreign(arg string) *foreignFlag {
 	name := strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-")
 	if name == arg || name == "" {
 		return nil
 	}
-	for i := range foreignFlags {
-		if f := &foreignFlags[i]; f.name == name || slices.Contains(f.short, name) {
+	for i := range c.table {
+		if f := &c.table[i]; f.name == name || slices.Contains(f.short, name) {
 			return f
 		}
 	}

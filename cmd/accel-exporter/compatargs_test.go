@@ -64,7 +64,7 @@ func TestArgumentsOfDCGMExporter(t *testing.T) {
 		if c.exists == nil {
 			c.exists = noFile
 		}
-		got, options, err := fromDCGMExporter(append([]string{on}, c.args...), environment(c.env...), c.exists)
+		got, options, err := fromDCGMExporter(append([]string{on}, c.args...), foreignFlags, environment(c.env...), c.exists)
 		if err != nil {
 			t.Errorf("%q %q: %v", c.args, c.env, err)
 			continue
@@ -80,7 +80,7 @@ func TestArgumentsOfDCGMExporter(t *testing.T) {
 
 // TestInvalidArguments checks that all invalid arguments are reported at once.
 func TestInvalidArguments(t *testing.T) {
-	_, _, err := fromDCGMExporter([]string{on, "-c", "0.5", "--kubernetes=maybe", "--log-format=xml", "-f"},
+	_, _, err := fromDCGMExporter([]string{on, "-c", "0.5", "--kubernetes=maybe", "--log-format=xml", "-f"}, foreignFlags,
 		environment("DCGM_EXPORTER_DEBUG=2", "DCGM_EXPORTER_INTERVAL="), noFile)
 	want := `-c is "0.5"; milliseconds from 100 to 600000 are accepted
 --kubernetes is "maybe"; true or false is accepted
@@ -98,7 +98,7 @@ func TestArgumentsWithoutCompat(t *testing.T) {
 	for _, args := range [][]string{
 		nil, {"-f", "x"}, {"--web.listen-address=:1", "-k"}, {"--no-" + compatFlag, "-k"}, {on, "--no-" + compatFlag, "-k"}, {on + "=false"}, {"--", on, "-k"},
 	} {
-		got, options, err := fromDCGMExporter(args, env, anyFile)
+		got, options, err := fromDCGMExporter(args, foreignFlags, env, anyFile)
 		if err != nil || options.ignored != nil || !slices.Equal(got, args) {
 			t.Errorf("%q became %q, %v, %v", args, got, options, err)
 		}

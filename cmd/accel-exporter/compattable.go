@@ -7,23 +7,8 @@ import (
 	"strings"
 )
 
-// foreignFlag is one flag of dcgm-exporter, up to 4.8.4.
-type foreignFlag struct {
-	name    string
-	short   []string
-	env     string
-	boolean bool
-	// usual is the value without effect: dcgm-exporter's default, where this
-	// exporter behaves the same.
-	usual string
-	// to translates the value into flags of this exporter. It is nil where
-	// there is none; why is the reason.
-	to  func(c *translation, value string) ([]string, error)
-	why string
-}
-
-// as translates to a flag of the same meaning.
-func as(flag string) func(*translation, string) ([]string, error) {
+// same translates to a flag of the same meaning.
+func same(flag string) func(*translation, string) ([]string, error) {
 	return func(_ *translation, value string) ([]string, error) { return []string{flag + "=" + value}, nil }
 }
 
@@ -59,7 +44,7 @@ const (
 
 var foreignFlags = []foreignFlag{
 	{name: "collectors", short: []string{"f"}, env: "DCGM_EXPORTER_COLLECTORS", to: toFields},
-	{name: "address", short: []string{"a"}, env: "DCGM_EXPORTER_LISTEN", to: as("--web.listen-address")},
+	{name: "address", short: []string{"a"}, env: "DCGM_EXPORTER_LISTEN", to: same("--web.listen-address")},
 	{name: "collect-interval", short: []string{"c"}, env: "DCGM_EXPORTER_INTERVAL", to: toInterval},
 	{name: "kubernetes", short: []string{"k"}, env: "DCGM_EXPORTER_KUBERNETES", boolean: true, usual: "true", to: toPods},
 	{name: "kubernetes-enable-pod-labels", env: "DCGM_EXPORTER_KUBERNETES_ENABLE_POD_LABELS", boolean: true, usual: "false", to: toPodLabels},
@@ -69,17 +54,17 @@ var foreignFlags = []foreignFlag{
 	{name: "kubernetes-virtual-gpus", env: "KUBERNETES_VIRTUAL_GPUS", boolean: true, usual: "false", why: notNeeded + ": shared devices are recognised, and each pod gets the use of its own processes"},
 	{name: "kubernetes-enable-dra", env: "KUBERNETES_ENABLE_DRA", boolean: true, usual: "false", to: when("true", "--kubernetes.pods", "--kubernetes.resource-slices")},
 	{name: "nvidia-resource-names", env: "NVIDIA_RESOURCE_NAMES", why: notNeeded + ": devices are recognised by their ids, independent of the resource name"},
-	{name: "pod-resources-kubelet-socket", env: "DCGM_POD_RESOURCES_KUBELET_SOCKET", to: as("--podresources.socket")},
+	{name: "pod-resources-kubelet-socket", env: "DCGM_POD_RESOURCES_KUBELET_SOCKET", to: same("--podresources.socket")},
 	{name: "use-old-namespace", short: []string{"o"}, env: "DCGM_EXPORTER_USE_OLD_NAMESPACE", boolean: true, usual: "false", to: sets(func(o *foreignOptions) *bool { return &o.oldNames })},
 	{name: "configmap-data", short: []string{"m"}, env: "DCGM_EXPORTER_CONFIGMAP_DATA", usual: "none", why: "ConfigMaps are not read; mount it and set --dcgm.fields, which is reloaded when the file changes"},
-	{name: "remote-hostengine-info", short: []string{"r"}, env: "DCGM_REMOTE_HOSTENGINE_INFO", to: as("--dcgm.address")},
+	{name: "remote-hostengine-info", short: []string{"r"}, env: "DCGM_REMOTE_HOSTENGINE_INFO", to: same("--dcgm.address")},
 	{name: "devices", short: []string{"d"}, env: "DCGM_EXPORTER_DEVICES_STR", usual: "f", why: allShown},
 	{name: "switch-devices", short: []string{"s"}, env: "DCGM_EXPORTER_OTHER_DEVICES_STR", usual: "f", why: allShown},
 	{name: "cpu-devices", short: []string{"p"}, env: "DCGM_EXPORTER_CPU_DEVICES_STR", usual: "f", why: allShown},
 	{name: "no-hostname", short: []string{"n"}, env: "DCGM_EXPORTER_NO_HOSTNAME", boolean: true, usual: "false", to: when("true", "--compat.hostname-label=none")},
 	{name: "replace-blanks-in-model-name", short: []string{"rbmn"}, env: "DCGM_EXPORTER_REPLACE_BLANKS_IN_MODEL_NAME", boolean: true, usual: "false", to: sets(func(o *foreignOptions) *bool { return &o.dashes })},
 	{name: "fake-gpus", env: "DCGM_EXPORTER_USE_FAKE_GPUS", boolean: true, usual: "false", why: "fake GPUs are not supported"},
-	{name: "web-config-file", env: "DCGM_EXPORTER_WEB_CONFIG_FILE", to: as("--web.config.file")},
+	{name: "web-config-file", env: "DCGM_EXPORTER_WEB_CONFIG_FILE", to: same("--web.config.file")},
 	{name: "web-systemd-socket", env: "DCGM_EXPORTER_SYSTEMD_SOCKET", boolean: true, usual: "false", to: when("true", "--web.systemd-socket")},
 	{name: "xid-count-window-size", short: []string{"x"}, env: "DCGM_EXPORTER_XID_COUNT_WINDOW_SIZE", why: noSamples},
 	{name: "clock-events-count-window-size", env: "DCGM_EXPORTER_CLOCK_EVENTS_COUNT_WINDOW_SIZE", why: noSamples},
@@ -99,7 +84,7 @@ var foreignFlags = []foreignFlag{
 	{name: "config-file", env: "DCGM_EXPORTER_CONFIG_FILE", why: "its format differs; see --config.file"},
 	{name: "web-read-timeout", why: "fixed"},
 	{name: "web-write-timeout", why: "fixed"},
-	{name: "max-concurrent-scrapes", to: as("--web.max-requests")},
+	{name: "max-concurrent-scrapes", to: same("--web.max-requests")},
 	{name: "enable-exporter-metrics", boolean: true, why: notNeeded + ": they are always served"},
 	{name: "watch-max-keep-age", why: "the host engine keeps what --dcgm.watch-interval needs"},
 	{name: "watch-max-keep-samples", why: "the host engine keeps what --dcgm.watch-interval needs"},

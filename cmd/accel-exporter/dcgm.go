@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/dcgm"
-	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 	"github.com/accel-exporter/accel-exporter/internal/config"
 )
 
@@ -106,21 +104,4 @@ func workDCGM(args []string, emit func(collector.Event)) (collector.Source, erro
 	}
 	o.WatchInterval, o.HealthInterval, o.Profiling = f.watchInterval, f.healthInterval, f.profiling
 	return dcgm.New(o, emit)
-}
-
-// applyFields applies a counters file; nil means none. Rows that dcgm-exporter
-// computes have no DCGM field. The worker is restarted if its fields change.
-func (p *sampling) applyFields(c *counters.File) {
-	var ids []uint16
-	if c != nil {
-		for _, r := range c.Rows {
-			if !r.Derived {
-				ids = append(ids, r.Field.ID)
-			}
-		}
-	}
-	slices.Sort(ids)
-	if before := p.flags.sources.dcgm.fields.Swap(&ids); p.workers[dcgm.Name] != nil && !slices.Equal(*before, ids) {
-		p.restart(dcgm.Name)
-	}
 }

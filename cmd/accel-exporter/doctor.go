@@ -6,37 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/version"
-
-	"github.com/accel-exporter/accel-exporter/internal/config"
-	"github.com/accel-exporter/accel-exporter/internal/status"
 )
-
-// States of a finding.
-const (
-	findingOK    = "ok"
-	findingOff   = "off"   // not asked for
-	findingNote  = "note"  // missing, and nothing that flags name depends on it
-	findingLacks = "LACKS" // lacks, and is asked for
-)
-
-// finding is what the doctor reports of one thing.
-type finding struct {
-	State    string `json:"state"`
-	Check    string `json:"check"`
-	Found    string `json:"found"`
-	Expected string `json:"expected,omitempty"`
-	Mend     string `json:"mend,omitempty"`
-}
 
 // diagnosis is the output of --json.
 type diagnosis struct {
@@ -48,9 +26,6 @@ type diagnosis struct {
 	Lacking  int       `json:"lacking"`
 	Findings []finding `json:"findings"`
 }
-
-// badUse is an error of the command line, for which the doctor exits with 2.
-type badUse struct{ error }
 
 // doctorCommand is `accel-exporter doctor`: it examines what the node has of what
 // the exporter needs with the same flags. Native libraries are loaded by the same
@@ -102,7 +77,6 @@ func runningExporter(procfs string, self int) (pid int, args []string) {
 		return string(b)
 	}
 	own := cgroup(strconv.Itoa(self))
-	commands := commands()
 	var near, all []string
 	line := map[string][]string{}
 	entries, _ := os.ReadDir(procfs) // without it none is found
@@ -116,8 +90,8 @@ func runningExporter(procfs string, self int) (pid int, args []string) {
 		if filepath.Base(words[0]) != "accel-exporter" {
 			continue
 		}
-		if len(words) > 1 && (words[1] == "worker" || commands[words[1]] != nil) {
-			continue
+		if len(words) > 1 && !strings.HasPrefix(words[1], "-") {
+			continue // a worker, or another command
 		}
 		line[entry.Name()] = words[1:]
 		if all = append(all, entry.Name()); cgroup(entry.Name()) == own {
@@ -132,70 +106,6 @@ func runningExporter(procfs string, self int) (pid int, args []string) {
 	}
 	pid, _ = strconv.Atoi(all[0])
 	return pid, line[all[0]]
-}
-
-// examination has what the findings are drawn from.
-type examination struct {
-	flags  *flags
-	view   *status.View
-	broken error // why the view is incomplete
-}
-
-// observe gets the view of the running exporter, whose permissions may differ from
-// this process's, or else samples the node as the exporter would. It returns who
-// sampled.
-func (e *examination) observe(ctx context.Context, running bool) string {
-	if address := e.local(); running && *e.flags.web.WebConfigFile == "" && address != "" {
-		ask := askFlags{url: "http://" + address}
-		if v, err := ask.getStatus(ctx, ""); err == nil {
-			e.view = v
-			return "the running exporter at " + ask.url
-		}
-	}
-	e.view, e.broken = e.sample(ctx)
-	return "this process and its workers"
-}
-
-// local returns where the exporter of these flags can be asked, or "".
-func (e *examination) local() string {
-	for _, a := range *e.flags.web.WebListenAddresses {
-		host, port, err := net.SplitHostPort(a)
-		if err != nil || strings.Contains(a, "://") {
-			continue
-		}
-		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-			host = "localhost"
-		}
-		return net.JoinHostPort(host, port)
-	}
-	return ""
-}
-
-// samplePatience is how long the doctor waits for all sources: longer than the
-// slowest may take.
-const samplePatience = 20 * time.Second
-
-// sample samples the node. It leaves out what would change the node or disturb
-// others.
-func (e *examination) sample(ctx context.Context) (*status.View, error) {
-	f := *e.flags
-	f.interval = onceInterval
-	cfg := config.Default()
-	if _, c, err := openConfig(e.flags); err == nil {
-		cfg = c.Config
-		cfg.Collect.Interval = 0
-	}
-	allocs, err := openPods(&f.pods, f.sources.procfs, cfg.Allocation, discardedLog)
-	if err != nil {
-		without := f.pods
-		without.api = false
-		allocs, _ = openPods(&without, f.sources.procfs, cfg.Allocation, discardedLog) // which cannot fail
-	}
-	node := newSampling(&f.sampleFlags, cfg, allocs, discardedLog)
-	waiting, done := context.WithTimeout(ctx, samplePatience)
-	defer done()
-	_, late := node.once(waiting)
-	return newStatusPage(node, nil, "").View(), errors.Join(err, late)
 }
 
 // print writes the findings.

@@ -2,22 +2,107 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/dcgm"
 	"github.com/accel-exporter/accel-exporter/collector/kernellog"
 	"github.com/accel-exporter/accel-exporter/collector/nvidia"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
+	"github.com/accel-exporter/accel-exporter/internal/config"
 	"github.com/accel-exporter/accel-exporter/internal/status"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
+
+// States of a finding.
+const (
+	findingOK    = "ok"
+	findingOff   = "off"   // not asked for
+	findingNote  = "note"  // missing, and nothing that flags name depends on it
+	findingLacks = "LACKS" // lacks, and is asked for
+)
+
+// finding is what the doctor reports of one thing.
+type finding struct {
+	State    string `json:"state"`
+	Check    string `json:"check"`
+	Found    string `json:"found"`
+	Expected string `json:"expected,omitempty"`
+	Mend     string `json:"mend,omitempty"`
+}
+
+// examination has what the findings are drawn from.
+type examination struct {
+	flags  *flags
+	view   *status.View
+	broken error // why the view is incomplete
+}
+
+// observe gets the view of the running exporter, whose permissions may differ from
+// this process's, or else samples the node as the exporter would. It returns who
+// sampled.
+func (e *examination) observe(ctx context.Context, running bool) string {
+	if address := e.local(); running && *e.flags.web.WebConfigFile == "" && address != "" {
+		ask := askFlags{url: "http://" + address}
+		if v, err := ask.getStatus(ctx, ""); err == nil {
+			e.view = v
+			return "the running exporter at " + ask.url
+		}
+	}
+	e.view, e.broken = e.sample(ctx)
+	return "this process and its workers"
+}
+
+// local returns where the exporter of these flags can be asked, or "".
+func (e *examination) local() string {
+	for _, a := range *e.flags.web.WebListenAddresses {
+		host, port, err := net.SplitHostPort(a)
+		if err != nil || strings.Contains(a, "://") {
+			continue
+		}
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			host = "localhost"
+		}
+		return net.JoinHostPort(host, port)
+	}
+	return ""
+}
+
+// samplePatience is how long the doctor waits for all sources: longer than the
+// slowest may take.
+const samplePatience = 20 * time.Second
+
+// sample samples the node. It leaves out what would change the node or disturb
+// others.
+func (e *examination) sample(ctx context.Context) (*status.View, error) {
+	f := *e.flags
+	f.interval = onceInterval
+	cfg := config.Default()
+	if _, c, err := openConfig(e.flags.configFile, e.flags.alerts.urls); err == nil {
+		cfg = c.Config
+		cfg.Collect.Interval = 0
+	}
+	allocs, err := openPods(&f.pods, f.sources.procfs, cfg.Allocation, discardedLog)
+	if err != nil {
+		without := f.pods
+		without.api = false
+		allocs, _ = openPods(&without, f.sources.procfs, cfg.Allocation, discardedLog) // which cannot fail
+	}
+	node := newSampling(&f.sampleFlags, cfg, allocs, discardedLog)
+	waiting, done := context.WithTimeout(ctx, samplePatience)
+	defer done()
+	_, late := node.once(waiting)
+	return newStatusPage(node, nil, "").View(), errors.Join(err, late)
+}
 
 // all returns the findings in the order of the documentation.
 func (e *examination) all() []finding {

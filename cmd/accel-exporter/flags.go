@@ -41,9 +41,6 @@ type flags struct {
 	given       map[string]string // values on the command line, by flag
 }
 
-// errDone is returned after --help or --version, which are printed already.
-var errDone = fmt.Errorf("done")
-
 // parseArgs returns the command that args choose.
 func parseArgs(app *kingpin.Application, args []string, stdout, stderr io.Writer) (string, error) {
 	done := false
@@ -84,7 +81,7 @@ func (f *flags) parse(app *kingpin.Application, args []string, stdout, stderr io
 	f.compat.add(app)
 	slogflag.AddFlags(app, f.log)
 
-	args, f.compat.foreign, err = fromDCGMExporter(args, os.LookupEnv, isFile)
+	args, f.compat.foreign, err = fromDCGMExporter(args, foreignFlags, os.LookupEnv, isFile)
 	if err != nil {
 		return err
 	}
@@ -111,22 +108,6 @@ func (f *flags) check() error {
 	errs = append(errs, f.webFlags.check(), f.sampleFlags.check(), f.alerts.check(), f.traces.check(), f.compat.check())
 	f.pods.contexts = f.traces.contexts()
 	return errors.Join(errs...)
-}
-
-// directory returns an error where the path of a flag is not a directory. A path
-// that is not set is none.
-func directory(flag, path string) error {
-	if path == "" {
-		return nil
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return fmt.Errorf("--%s: %w", flag, err)
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("--%s: %s is not a directory", flag, path)
-	}
-	return nil
 }
 
 // warnings returns what flags ask for in vain: files that do not exist and may

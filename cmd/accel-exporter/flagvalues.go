@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -108,7 +109,7 @@ func explain(app *kingpin.Application, args []string, err error) error {
 }
 
 // unknown matches kingpin's errors about an unknown flag and about an unknown command.
-var unknown = regexp.MustCompile(`^(?:unknown long flag '--(no-)?(.+)'|unexpected (.+)|expected command but got "(.+)")$`)
+var unknown = regexp.MustCompile(`^(?:unknown long flag '--(no-)?(.+)'|expected command but got "(.+)")$`)
 
 // suggestion names the flag or the command that an unknown one resembles.
 func suggestion(app *kingpin.Application, err error) string {
@@ -124,14 +125,11 @@ func suggestion(app *kingpin.Application, err error) string {
 		}
 		return didYouMean("--"+m[1], flag, names)
 	}
-	names := commandNames()
-	if len(model.Commands) > 0 {
-		names = nil
-	}
+	var names []string
 	for _, c := range model.Commands {
 		names = append(names, c.Name)
 	}
-	return didYouMean("", m[3]+m[4], names)
+	return didYouMean("", m[3], names)
 }
 
 func didYouMean(prefix, found string, names []string) string {
@@ -139,4 +137,20 @@ func didYouMean(prefix, found string, names []string) string {
 		return "; did you mean " + prefix + near[0] + "?"
 	}
 	return ""
+}
+
+// directory returns an error where the path of a flag is not a directory. A path
+// that is not set is none.
+func directory(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("--%s: %w", flag, err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("--%s: %s is not a directory", flag, path)
+	}
+	return nil
 }

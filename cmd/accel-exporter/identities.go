@@ -31,16 +31,16 @@ const writePatience = time.Second
 // writeInterval is the minimum time between two writes of the file.
 const writeInterval = 10 * time.Second
 
-func openIdentities(f *flags, log *slog.Logger) (*identities, error) {
+func openIdentities(dir string, f *sourceFlags, log *slog.Logger) (*identities, error) {
 	ids := &identities{log: log}
-	if f.stateDir == "" {
+	if dir == "" {
 		return ids, nil
 	}
-	boot, err := sysfs.New(f.sources.procfs).ReadText("sys/kernel/random/boot_id", 64)
+	boot, err := sysfs.New(f.procfs).ReadText("sys/kernel/random/boot_id", 64)
 	if err != nil {
 		log.Warn("Faults are not remembered over a restart: the boot has no ID", "err", err)
 	}
-	store, err := identity.Open(f.stateDir, sysfs.New(f.sources.sysfs), boot)
+	store, err := identity.Open(dir, sysfs.New(f.sysfs), boot)
 	if err != nil {
 		return nil, fmt.Errorf("--path.state: %w", err)
 	}

@@ -6,14 +6,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -42,9 +39,13 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 			return command(ctx, append(slices.Clone(args[1:]), "--help"), stdout, stderr)
 		case "version":
 			args = append([]string{"--version"}, args[1:]...)
+		default:
+			if !strings.HasPrefix(args[0], "-") {
+				return badUse{fmt.Errorf("unexpected %s%s, try --help", args[0], didYouMean("", args[0], commandNames()))}
+			}
 		}
 	}
-	return run(ctx, args, stdout, stderr)
+	return runExporter(ctx, args, stdout, stderr)
 }
 
 // commands are the subcommands; help and version are others.
@@ -76,39 +77,5 @@ func complete(ctx context.Context, words []string, stdout, stderr io.Writer) err
 			return c(ctx, append([]string{"--completion-bash"}, words[1:]...), stdout, stderr)
 		}
 	}
-	return run(ctx, append([]string{"--completion-bash"}, words...), stdout, stderr)
-}
-
-// exitCode prints err and returns the status to exit with.
-func exitCode(err error) int {
-	switch {
-	case err == nil, errors.Is(err, errDone):
-		return 0
-	case errors.Is(err, errPrinted):
-		return 1
-	}
-	fmt.Fprintf(os.Stderr, "accel-exporter: %s\n", err)
-	if errors.As(err, new(badUse)) {
-		return 2
-	}
-	return 1
-}
-
-// errPrinted is the error of a run that has already printed its errors.
-var errPrinted = errors.New("")
-
-// memoryLimit bounds the Go memory of the exporter and of each worker, in
-// bytes. Both share a container whose memory limit is 256 MiB in the chart:
-// near this limit they collect garbage more often instead of growing into it.
-const memoryLimit = 96 << 20
-
-// tune sets how many threads run Go code at once and the memory limit, unless
-// GOMAXPROCS and GOMEMLIMIT set them.
-func tune(procs int) {
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(min(procs, runtime.NumCPU()))
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryLimit)
-	}
+	return runExporter(ctx, append([]string{"--completion-bash"}, words...), stdout, stderr)
 }

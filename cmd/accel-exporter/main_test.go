@@ -191,7 +191,7 @@ func startExporter(t testing.TB, args ...string) *node {
 	ended := make(chan error, 1)
 	args = withDefaults(t, args)
 	go func() {
-		err := run(ctx, args, io.Discard, n.log)
+		err := runExporter(ctx, args, io.Discard, n.log)
 		n.log.end()
 		ended <- err
 	}()

@@ -38,40 +38,40 @@ type configuration struct {
 	alertmanager alertmanager.Settings // with the addresses of the command line
 }
 
-// openConfig returns the configuration file and its content. Without
-// --config.file there is no file, and the content is the defaults.
-func openConfig(f *flags) (*strict.File, *configuration, error) {
-	if f.configFile == "" {
-		cfg, err := parseConfig(f, nil)
+// openConfig returns the configuration file and its content, with more Alertmanagers.
+// Without a path there is no file, and the content is the defaults.
+func openConfig(path string, urls []string) (*strict.File, *configuration, error) {
+	if path == "" {
+		cfg, err := parseConfig(path, nil, urls)
 		return nil, cfg, err
 	}
-	file := strict.NewFile(f.configFile)
-	cfg, err := readConfig(f, file)
+	file := strict.NewFile(path)
+	cfg, err := readConfig(file, urls)
 	return file, cfg, err
 }
 
-func readConfig(f *flags, file *strict.File) (*configuration, error) {
+func readConfig(file *strict.File, urls []string) (*configuration, error) {
 	data, err := file.Read()
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	return parseConfig(f, data)
+	return parseConfig(file.Path(), data, urls)
 }
 
 // parseConfig decodes the configuration file, all of it or nothing.
-func parseConfig(f *flags, data []byte) (*configuration, error) {
+func parseConfig(path string, data []byte, urls []string) (*configuration, error) {
 	cfg, settings := config.Default(), alertmanager.DefaultSettings()
 	cfg.Alertmanager = &settings
-	if err := strict.Decode(f.configFile, data, cfg); err != nil {
+	if err := strict.Decode(path, data, cfg); err != nil {
 		return nil, err
 	}
-	return &configuration{cfg, settings.WithURLs(f.alerts.urls...)}, nil
+	return &configuration{cfg, settings.WithURLs(urls...)}, nil
 }
 
 // configInput is the configuration file as an input.
-func configInput(file *strict.File, f *flags, prepare func(*configuration) (func(), error)) *input {
+func configInput(file *strict.File, urls []string, prepare func(*configuration) (func(), error)) *input {
 	return &input{path: file.Path(), changed: file.Changed, load: func() (func(), error) {
-		cfg, err := readConfig(f, file)
+		cfg, err := readConfig(file, urls)
 		if err != nil {
 			return nil, err
 		}

@@ -19,15 +19,15 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/trace"
 )
 
-// run runs the exporter until ctx is done or an error prevents it. Tests call it
+// runExporter runs the exporter until ctx is done or an error prevents it. Tests call it
 // like main.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func runExporter(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f, err := parseFlags(args, stdout, stderr)
 	if err != nil {
 		return err
 	}
 	if f.configCheck {
-		return check(f, stdout, stderr)
+		return checkFiles(f, stdout, stderr)
 	}
 	tune(2) // a scrape and a sample at the same time
 	// A log pipe without a reader must not end the exporter.
@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		log.Warn("Flag without effect", "why", w)
 	}
 
-	file, cfg, err := openConfig(f)
+	file, cfg, err := openConfig(f.configFile, f.alerts.urls)
 	if err != nil {
 		return printConfigError(stderr, err)
 	}
@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	names, err := openIdentities(f, log)
+	names, err := openIdentities(f.stateDir, &f.sources, log)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return printConfigError(stderr, err)
 	}
-	sender, err := openTraces(f, log)
+	sender, err := openTraces(&f.traces, &f.pods, log)
 	if err != nil {
 		return err
 	}
@@ -73,13 +73,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		serve.show()
 		node.applyFields(fields.counters.Load())
 	}
-	if serve.alerts, err = openAlerts(f, cfg.alertmanager, serve.exporter, log); err != nil {
+	if serve.alerts, err = openAlerts(&f.alerts, targetLabels(f.pods.nodeOrHost(), *f.web.WebListenAddresses, f.alerts.labels), cfg.alertmanager, serve.exporter, log); err != nil {
 		return printConfigError(stderr, err)
 	}
 	warnDropped(f, cfg, log)
 	var traces *trace.Follower
 	if sender != nil {
-		traces = followTraces(sender, f, allocs, node.sampler)
+		traces = followTraces(sender, &f.pods, allocs, node.sampler)
 		serve.registry.MustRegister(traces)
 	}
 	serve.page = newStatusPage(node, serve.alerts, f.telemetryPath)
@@ -119,7 +119,7 @@ type checkedFile struct {
 func checkedFiles(f *flags) []checkedFile {
 	return []checkedFile{
 		{"--config.file", f.configFile, func(string) error {
-			_, cfg, err := openConfig(f)
+			_, cfg, err := openConfig(f.configFile, f.alerts.urls)
 			if err == nil {
 				_, err = newNotifier(cfg.alertmanager, nil)
 			}
@@ -146,8 +146,8 @@ func checkWebConfig(path string) error {
 	return nil
 }
 
-// check is --config.check: it prints every mistake in every file.
-func check(f *flags, stdout, stderr io.Writer) error {
+// checkFiles is --config.check: it prints every mistake in every file.
+func checkFiles(f *flags, stdout, stderr io.Writer) error {
 	var named []string
 	none, good := true, true
 	for _, file := range checkedFiles(f) {
@@ -167,7 +167,7 @@ func check(f *flags, stdout, stderr io.Writer) error {
 	if set, err := f.alerts.rules(); err == nil {
 		warnings = append(warnings, unknownMetrics(set)...)
 	}
-	if _, cfg, err := openConfig(f); err == nil {
+	if _, cfg, err := openConfig(f.configFile, f.alerts.urls); err == nil {
 		warnings = append(warnings, droppedMetrics(&f.alerts, cfg)...)
 	}
 	for _, w := range warnings {
@@ -186,7 +186,7 @@ func check(f *flags, stdout, stderr io.Writer) error {
 func (p *serving) watch(file *strict.File, f *flags, j *judges) {
 	inputs := j.inputs
 	if file != nil {
-		inputs = append(inputs, configInput(file, f, func(cfg *configuration) (func(), error) {
+		inputs = append(inputs, configInput(file, f.alerts.urls, func(cfg *configuration) (func(), error) {
 			apply, err := p.prepare(cfg)
 			return func() {
 				apply()

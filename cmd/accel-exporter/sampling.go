@@ -14,6 +14,8 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm"
+	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 	"github.com/accel-exporter/accel-exporter/internal/config"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/podmap"
@@ -257,4 +259,21 @@ func (p *sampling) sourcesJSON(snap *collector.Snapshot) []sourceJSON {
 		out = append(out, j)
 	}
 	return out
+}
+
+// applyFields applies a counters file; nil means none. Rows that dcgm-exporter
+// computes have no DCGM field. The worker is restarted if its fields change.
+func (p *sampling) applyFields(c *counters.File) {
+	var ids []uint16
+	if c != nil {
+		for _, r := range c.Rows {
+			if !r.Derived {
+				ids = append(ids, r.Field.ID)
+			}
+		}
+	}
+	slices.Sort(ids)
+	if before := p.flags.sources.dcgm.fields.Swap(&ids); p.workers[dcgm.Name] != nil && !slices.Equal(*before, ids) {
+		p.restart(dcgm.Name)
+	}
 }

@@ -326,3 +326,6 @@ func (s *screen) paragraph(color, indent, text string) {
 		fmt.Fprintln(s, indent+s.paint(color, l))
 	}
 }
+
+// unmeasured stands for a value that is not known.
+const unmeasured = "–"

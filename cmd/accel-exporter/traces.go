@@ -62,8 +62,7 @@ func (f *traceFlags) contexts() []string {
 
 // openTraces prepares the sending of traces. It returns nil where no endpoint is
 // set.
-func openTraces(f *flags, log *slog.Logger) (*trace.Sender, error) {
-	t := &f.traces
+func openTraces(t *traceFlags, f *podFlags, log *slog.Logger) (*trace.Sender, error) {
 	if t.endpoint == "" {
 		return nil, nil
 	}
@@ -79,16 +78,16 @@ func openTraces(f *flags, log *slog.Logger) (*trace.Sender, error) {
 	}
 	return trace.NewSender(trace.Options{
 		Endpoint: t.receiver, HeadersFile: t.headersFile, CAFile: t.caFile, Version: version.Version,
-		Host: f.pods.nodeOrHost(), Node: f.pods.node, Log: log,
+		Host: f.nodeOrHost(), Node: f.node, Log: log,
 	})
 }
 
 // followTraces returns the Follower that sends the traces of all allocations.
-func followTraces(sender *trace.Sender, f *flags, allocs *pods, s *collector.Sampler) *trace.Follower {
+func followTraces(sender *trace.Sender, f *podFlags, allocs *pods, s *collector.Sampler) *trace.Follower {
 	who := &identifier{api: allocs.api, dirs: allocs.dirs}
 	return trace.Follow(sender, trace.Sources{
 		Latest: s.Latest, Next: s.Next, History: allocs.judge.History,
-		Identify: who.identify, Node: f.pods.nodeOrHost(),
+		Identify: who.identify, Node: f.nodeOrHost(),
 	})
 }
 

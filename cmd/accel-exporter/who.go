@@ -65,11 +65,8 @@ type frame struct {
 	filters []string // of devices, which fit one of them; none for all
 }
 
-// unmeasured stands for a value that is not known.
-const unmeasured = "–"
-
-// line is a line of a device: a pod or a process on it, or none.
-type line struct {
+// deviceLine is a line of a device: a pod or a process on it, or none.
+type deviceLine struct {
 	*status.Device
 	first                                         bool // of the device
 	pid, user, command, job, pod, held, use, idle string
@@ -79,12 +76,12 @@ type line struct {
 // deviceColumn is a column of the list of devices.
 type deviceColumn struct {
 	column
-	cell func(f *frame, l *line) string
+	cell func(f *frame, l *deviceLine) string
 }
 
 // ofDevice returns the cell of a column that a device has once.
-func ofDevice(cell func(f *frame, d *status.Device) string) func(*frame, *line) string {
-	return func(f *frame, l *line) string {
+func ofDevice(cell func(f *frame, d *status.Device) string) func(*frame, *deviceLine) string {
+	return func(f *frame, l *deviceLine) string {
 		if !l.first {
 			return ""
 		}
@@ -93,7 +90,7 @@ func ofDevice(cell func(f *frame, d *status.Device) string) func(*frame, *line) 
 }
 
 // measured returns the cell of a value of the device.
-func measured(of func(d *status.Device) *status.Cell) func(*frame, *line) string {
+func measured(of func(d *status.Device) *status.Cell) func(*frame, *deviceLine) string {
 	return ofDevice(func(_ *frame, d *status.Device) string { return cmp.Or(of(d).Text, unmeasured) })
 }
 
@@ -124,16 +121,16 @@ var deviceColumns = []deviceColumn{
 	})},
 	{column{title: "TEMP", right: true, rank: 4}, measured(func(d *status.Device) *status.Cell { return &d.Temperature })},
 	{column{title: "POWER", right: true, rank: 5}, measured(func(d *status.Device) *status.Cell { return &d.Power })},
-	{column{title: "USE", right: true}, func(_ *frame, l *line) string { return l.use }},
+	{column{title: "USE", right: true}, func(_ *frame, l *deviceLine) string { return l.use }},
 	{column{title: "USE, 10 MIN", color: lineColor, rank: 7}, ofDevice(func(_ *frame, d *status.Device) string { return d.Utilization.Bars })},
-	{column{title: "MEMORY", right: true}, func(_ *frame, l *line) string { return strings.Replace(l.memory, " of ", "/", 1) }},
-	{column{title: "PID"}, func(_ *frame, l *line) string { return l.pid }},
-	{column{title: "USER"}, func(_ *frame, l *line) string { return l.user }},
-	{column{title: "COMMAND", least: 8}, func(_ *frame, l *line) string { return l.command }},
-	{column{title: "SLURM JOB"}, func(_ *frame, l *line) string { return l.job }},
-	{column{title: "POD", least: 14}, func(_ *frame, l *line) string { return l.pod }},
-	{column{title: "FOR", rank: 3}, func(_ *frame, l *line) string { return strings.Replace(l.held, "at least ", "≥", 1) }},
-	{column{title: "IDLE", least: 6}, func(_ *frame, l *line) string { return l.idle }},
+	{column{title: "MEMORY", right: true}, func(_ *frame, l *deviceLine) string { return strings.Replace(l.memory, " of ", "/", 1) }},
+	{column{title: "PID"}, func(_ *frame, l *deviceLine) string { return l.pid }},
+	{column{title: "USER"}, func(_ *frame, l *deviceLine) string { return l.user }},
+	{column{title: "COMMAND", least: 8}, func(_ *frame, l *deviceLine) string { return l.command }},
+	{column{title: "SLURM JOB"}, func(_ *frame, l *deviceLine) string { return l.job }},
+	{column{title: "POD", least: 14}, func(_ *frame, l *deviceLine) string { return l.pod }},
+	{column{title: "FOR", rank: 3}, func(_ *frame, l *deviceLine) string { return strings.Replace(l.held, "at least ", "≥", 1) }},
+	{column{title: "IDLE", least: 6}, func(_ *frame, l *deviceLine) string { return l.idle }},
 }
 
 // toneRank orders tones, and toneColor has the colour of each.
@@ -151,20 +148,20 @@ func stateColor(cell string) string {
 
 // lines returns the lines of a device. The use and the memory of a device with one
 // pod are the device's.
-func (f *frame) lines(d *status.Device) []line {
-	var list []line
+func (f *frame) lines(d *status.Device) []deviceLine {
+	var list []deviceLine
 	if f.view.Unmanaged {
 		for i := range d.Clients {
 			c := &d.Clients[i]
-			list = append(list, line{pid: strconv.Itoa(c.PID), user: f.userOf(c.UID), command: cmp.Or(c.Command, "?"), job: c.Job, use: c.Utilization, memory: c.Memory})
+			list = append(list, deviceLine{pid: strconv.Itoa(c.PID), user: f.userOf(c.UID), command: cmp.Or(c.Command, "?"), job: c.Job, use: c.Utilization, memory: c.Memory})
 		}
 		if d.MoreClients > 0 {
-			list = append(list, line{command: fmt.Sprintf("and %d more", d.MoreClients)})
+			list = append(list, deviceLine{command: fmt.Sprintf("and %d more", d.MoreClients)})
 		}
 	} else {
 		for i := range d.Holders {
 			a := &d.Holders[i]
-			l := line{pod: a.Pod, held: a.Held, use: a.Utilization, memory: a.Memory, idle: cmp.Or(a.Idle, unmeasured), note: a.Notes}
+			l := deviceLine{pod: a.Pod, held: a.Held, use: a.Utilization, memory: a.Memory, idle: cmp.Or(a.Idle, unmeasured), note: a.Notes}
 			if a.Cost != "" {
 				l.idle += " (total " + a.Cost + ")"
 			}
@@ -174,11 +171,11 @@ func (f *frame) lines(d *status.Device) []line {
 			list = append(list, l)
 		}
 		if d.MoreHolders > 0 {
-			list = append(list, line{pod: fmt.Sprintf("and %d more", d.MoreHolders)})
+			list = append(list, deviceLine{pod: fmt.Sprintf("and %d more", d.MoreHolders)})
 		}
 	}
 	if len(list) == 0 {
-		list = []line{{note: d.Why}}
+		list = []deviceLine{{note: d.Why}}
 		if f.view.Unmanaged {
 			list[0].command = d.Free
 		} else if list[0].pod = "(" + d.Free + ")"; d.Free == "free" {
