@@ -181,9 +181,25 @@ func TestDeviceBudget(t *testing.T) {
 		t.Errorf("%+v, %+v", r.rules, r.device(2, "GPU-0"))
 	}
 	r.policy.Breaker = Breaker{Share: 0.1, Window: time.Hour, Nodes: 2}
+	r.pass(t, time.Minute, listed[:2]...)
+	if p := r.c.Plan().Pools[0]; p.Open {
+		t.Errorf("one node opens the breaker: %+v", p)
+	}
 	r.pass(t, time.Minute, listed...)
 	if s := r.device(2, "GPU-0"); s.Withheld != WithheldBreaker || !r.c.Plan().Pools[0].Open {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A rule that was deleted within the hour counts, as a node that was.
+func TestDeviceDeleted(t *testing.T) {
+	r := deviceRig(t, 10, "NoSchedule")
+	r.policy.Limits.PerHour = 2
+	r.pass(t, time.Minute, lostOn(1, noon))
+	clear(r.rules)
+	r.pass(t, time.Minute, lostOn(2, noon), lostOn(3, noon.Add(time.Second)))
+	if len(r.rules) != 1 || r.device(3, "GPU-0").Withheld != WithheldHour {
+		t.Errorf("%+v, %+v", r.rules, r.device(3, "GPU-0"))
 	}
 }
 

@@ -76,6 +76,7 @@ func (c *Cluster) Devices(ctx context.Context) *remediation.Devices {
 		}
 		d.watched = true
 		close(d.wanted)
+		cache.WaitForCacheSync(ctx.Done(), d.slices.HasSynced, d.rules.HasSynced)
 	}
 	if !d.slices.HasSynced() || !d.rules.HasSynced() {
 		return &remediation.Devices{Err: errors.New("the API server has not listed ResourceSlices and DeviceTaintRules yet")}
