@@ -83,48 +83,6 @@ func TestReconfigurationPlayed(t *testing.T) {
 	}
 }
 
-// TestReconfigurationFails: a load that fails is counted as that, and stays to
-// be seen.
-func TestReconfigurationFails(t *testing.T) {
-	for name, c := range map[string]struct {
-		before, after map[string]string
-		busy, region  string
-		manager       string
-	}{
-		"intel-n3000-dfl":     {busy: n3000 + "/dfl-port.0/afu_id", region: "port0", manager: dflManager},
-		"zynqmp-fpga-manager": {region: "fabric", manager: "Xilinx ZynqMP FPGA Manager"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tree := load(t, name)
-			var emitted events
-			s := open(t, mounted(t, tree), fpga.Options{PollInterval: time.Millisecond, Emit: emitted.emit})
-			sample(t, s)
-			if c.busy != "" {
-				tree.SetErr(c.busy, syscall.EBUSY)
-			}
-			tree.Set("/sys/class/fpga_manager/fpga0/state", "write\n")
-			until(t, s, "under way", func(r collector.Round, _ error) bool {
-				return has(r, 1, collector.FPGAManagerState, c.manager, "write") && has(r, 0, collector.FPGABitstreamLoaded, c.region)
-			})
-			tree.Set("/sys/class/fpga_manager/fpga0/status", "reconfig CRC error\nreconfig something new\n")
-			tree.Set("/sys/class/fpga_manager/fpga0/state", "write error\n")
-			until(t, s, "failed", func(r collector.Round, _ error) bool {
-				return has(r, 1, collector.FPGAReconfigurations, c.region, "failed") &&
-					has(r, 1, collector.FPGAManagerState, c.manager, "write error") &&
-					has(r, 1, collector.FPGAManagerError, c.manager, "crc") && has(r, 1, collector.FPGAManagerError, c.manager, "reported")
-			})
-			d := one(t, sample(t, s))
-			want(t, d, 1, collector.FPGAReconfigurations, c.region, "failed")
-			want(t, d, 0, collector.FPGAReconfigurations, c.region, "ok")
-			if list := emitted.all(); len(list) != 1 || list[0].Code != 1 || list[0].Detail != c.region+": failed" {
-				t.Errorf("emitted %+v", list)
-			}
-			tree.Set("/sys/class/fpga_manager/fpga0/status", "")
-			want(t, one(t, sample(t, s)), 0, collector.FPGAManagerError, c.manager, "crc")
-		})
-	}
-}
-
 // TestUnreadable: an errno that means a fault is returned with its file, and
 // only that reading is absent.
 func TestUnreadable(t *testing.T) {

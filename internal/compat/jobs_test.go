@@ -122,3 +122,16 @@ func TestJobsPipe(t *testing.T) {
 		t.Errorf("rejected %v", got)
 	}
 }
+
+// FuzzJobs: whatever a job file holds, its GPU has one series, of bounded length.
+func FuzzJobs(f *testing.F) {
+	f.Add([]byte("4711\n"))
+	f.Add([]byte("a\"b\n\xff\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		o := compat.Options{Counters: parseRows(t, "DCGM_FI_DEV_GPU_TEMP, gauge, x"), Jobs: compat.ReadJobs(fstest.MapFS{"1": {Data: text}})}
+		got := page(t, o, snapshot([]*device{gpu(gpu1, "1").set(collector.TemperatureCelsius, 41, "gpu")}), "DCGM_")
+		if strings.Count(got, "\n") != 1 || len(got) > 20<<10 {
+			t.Errorf("page: %q", got)
+		}
+	})
+}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
-	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 	"github.com/accel-exporter/accel-exporter/internal/trace"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
@@ -258,23 +257,6 @@ func TestIdentity(t *testing.T) {
 	}
 	if len(traces) != 2 {
 		t.Errorf("%d traces", len(traces))
-	}
-}
-
-// TestClockIsSet: a span has its duration although the clock was set during it.
-func TestClockIsSet(t *testing.T) {
-	for _, by := range []time.Duration{5 * time.Hour, -5 * time.Hour} {
-		r := newTracks(t)
-		began := time.Now()
-		r.spans = r.tracker.Update(&allocation.History{Time: began, Complete: true, Records: []allocation.Record{record("a", "GPU-1", 10, found, func(l *allocation.Record) { l.Since = began })}}, nil)
-		for _, after := range []time.Duration{10 * time.Second, 30 * time.Second} {
-			now := golden.SetClock(began.Add(after), by)
-			r.spans = append(r.spans, r.tracker.Update(&allocation.History{Time: now, Complete: true}, nil)...)
-		}
-		last := r.spans[len(r.spans)-1]
-		if d := last.End.Round(0).Sub(last.Start.Round(0)); last.Name != "accel.device" || d != 10*time.Second {
-			t.Errorf("by %v: %s of %v", by, last.Name, d)
-		}
 	}
 }
 

@@ -228,21 +228,3 @@ func TestApply(t *testing.T) {
 		t.Errorf("without rules: %v", got)
 	}
 }
-
-// TestClockSet: after the clock is set, an alert fires again with the next evaluation,
-// which is not delayed, and no range has samples from before.
-func TestClockSet(t *testing.T) {
-	for _, by := range []time.Duration{-time.Hour, time.Hour} {
-		w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n- alert: Xid\n  expr: increase(xids_total[2h]) > 0"))
-		w.set("temp 91", "xids_total 0")
-		w.at(0)
-		w.set("temp 91", "xids_total 1")
-		w.at(time.Minute)
-		w.ClockSet(by)
-		w.now = w.start.Add(by + 2*time.Minute)
-		w.Eval(t.Context(), w.now, false)
-		if diff := cmp.Diff([]string{"firing Hot"}, w.alerts()); diff != "" {
-			t.Errorf("by %v (-want +got):\n%s", by, diff)
-		}
-	}
-}

@@ -1,8 +1,6 @@
 package deploy
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -65,44 +63,6 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%s: the remediator's image is %s, VERSION %s", name, image, version)
 		}
 	}
-}
-
-// TestRelease: a release with everything in it fits the Secret of 1 MiB that
-// Helm keeps it in, twice encoded.
-func TestRelease(t *testing.T) {
-	manifest, err := render("everything", "--set=prometheusAdapter.enabled=true,"+remediatorOn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	for _, data := range append(chartFiles(t), manifest) {
-		if _, err := w.Write(data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	const limit = 1 << 20
-	if size := packed.Len() * 16 / 9; size > limit {
-		t.Errorf("a release takes about %d bytes of %d", size, limit)
-	}
-}
-
-// chartFiles are the files that Helm stores with a release.
-func chartFiles(t *testing.T) [][]byte {
-	t.Helper()
-	var all [][]byte
-	folders := []string{"/ci", "/files", "/templates", "/templates/remediator"}
-	for _, pattern := range []string{"/*", "/templates/*", "/templates/remediator/*", "/files/remediator/*", "/files/rules/*", "/files/dashboards/*"} {
-		for _, name := range glob(t, chart+pattern) {
-			if !slices.Contains(folders, strings.TrimPrefix(name, chart)) {
-				all = append(all, read(t, name))
-			}
-		}
-	}
-	return all
 }
 
 // TestMonitor: Prometheus gives a target the labels that the exporter's own

@@ -14,8 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // packages returns the files that make packages wrote into the folder PACKAGES, and
@@ -98,41 +96,6 @@ func TestPackagesAreReproducible(t *testing.T) {
 		if sum(t, file) != sum(t, filepath.Join(again, filepath.Base(file))) {
 			t.Errorf("%s made twice is not the same bytes", filepath.Base(file))
 		}
-	}
-}
-
-// TestRPM: the rpm has the files of the deb, but for places and names that are a
-// distribution's.
-func TestRPM(t *testing.T) {
-	_, rpm, tree := packages(t)
-	if _, err := exec.LookPath("rpm"); err != nil {
-		t.Skip("rpm is not installed")
-	}
-	if out := command(t, "rpm", "--checksig", rpm); !strings.Contains(out, "digests OK") {
-		t.Error(out)
-	}
-	var want []string
-	eachFile(t, tree, func(name string, _ fs.FileInfo) {
-		if !strings.HasPrefix(name, "DEBIAN/") {
-			want = append(want, strings.NewReplacer(
-				"/lib/systemd/", "/usr/lib/systemd/", "/vendor-completions/", "/site-functions/",
-				"accel-exporter/copyright", "accel-exporter/LICENSE", "accel-exporter/changelog.gz", "accel-exporter/CHANGELOG.md",
-			).Replace("/"+name))
-		}
-	})
-	var found []string
-	for line := range strings.Lines(command(t, "rpm", "--query", "--package", "--queryformat=[%{FILEMODES:perms} %{FILENAMES}\n]", rpm)) {
-		if mode, name, _ := strings.Cut(strings.TrimSpace(line), " "); !strings.HasPrefix(mode, "d") {
-			found = append(found, name)
-		}
-	}
-	slices.Sort(want)
-	slices.Sort(found)
-	if diff := cmp.Diff(want, found); diff != "" {
-		t.Errorf("files of the deb (-) and the rpm (+)\n%s", diff)
-	}
-	if files := command(t, "rpm", "--query", "--package", "--configfiles", rpm); files != string(mustRead(t, tree, "DEBIAN/conffiles")) {
-		t.Errorf("the configuration files of the rpm are %q", files)
 	}
 }
 

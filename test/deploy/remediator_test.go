@@ -203,20 +203,6 @@ func TestRemediatorMonitor(t *testing.T) {
 	}
 }
 
-// TestOpenShiftUser: OpenShift gives the pod a user of the namespace's range,
-// and refuses another.
-func TestOpenShiftUser(t *testing.T) {
-	for name, all := range map[string][]object{"chart": objects(t, "", "--set=openshift.scc=true,"+remediatorOn), "components": build(t, "test/deploy/testdata/openshift")} {
-		spec := remediatorSpec(t, all)
-		if s := spec.SecurityContext; s.RunAsUser != nil || s.RunAsGroup != nil || !*s.RunAsNonRoot {
-			t.Errorf("%s: %+v", name, s)
-		}
-		if reasons := forbidden(t, spec); reasons != "" {
-			t.Errorf("%s: %s", name, reasons)
-		}
-	}
-}
-
 // TestSelectors: nothing that selects the exporter's pods selects the
 // remediator's, and the reverse.
 func TestSelectors(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/prometheus/prometheus/promql/parser"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/accel-exporter/accel-exporter/rules/engine"
@@ -111,58 +110,6 @@ func TestBuiltinRules(t *testing.T) {
 			t.Error(arg)
 		}
 	}
-}
-
-// TestReservedLabels: every label that a rule sets, groups or joins by is refused as
-// a label of all alerts, because it would change their severity or identity.
-func TestReservedLabels(t *testing.T) {
-	_, err := render("", "--set=rules.labels.severity=x")
-	if err == nil {
-		t.Fatal("severity is accepted")
-	}
-	_, list, _ := strings.Cut(err.Error(), "refused are ")
-	list, _, _ = strings.Cut(list, "\n")
-	refused := strings.Split(list, ", ")
-	for _, label := range []string{"alertname", "cluster", "node", "device", "instance", "job", "namespace", "pod", "workload"} {
-		if !slices.Contains(refused, label) {
-			t.Errorf("%s is accepted", label)
-		}
-	}
-	shipped(t, "hosts", "remediator").change(func(r object) bool {
-		e, err := parser.ParseExpr(r.text("expr"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, label := range append(used(e), slices.Collect(maps.Keys(r.sub("labels")))...) {
-			if !slices.Contains(refused, label) {
-				t.Errorf("%s%s uses %s, which is accepted", r.text("alert"), r.text("record"), label)
-			}
-		}
-		return true
-	})
-}
-
-// used returns the labels that an expression groups or joins by or makes.
-func used(e parser.Expr) (labels []string) {
-	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
-		switch n := n.(type) {
-		case *parser.AggregateExpr:
-			labels = append(labels, n.Grouping...)
-			if made, ok := n.Param.(*parser.StringLiteral); ok {
-				labels = append(labels, made.Val)
-			}
-		case *parser.BinaryExpr:
-			if n.VectorMatching != nil {
-				labels = append(append(labels, n.VectorMatching.MatchingLabels...), n.VectorMatching.Include...)
-			}
-		case *parser.Call:
-			if n.Func.Name == "label_replace" || n.Func.Name == "label_join" {
-				labels = append(labels, n.Args[1].(*parser.StringLiteral).Val)
-			}
-		}
-		return nil
-	})
-	return labels
 }
 
 // TestRulesConfigMap: the component rules has the rule files as they are, in the
