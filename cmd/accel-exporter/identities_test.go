@@ -69,24 +69,6 @@ func TestRestartWithLostGPU(t *testing.T) {
 	}
 }
 
-// TestGarbledIdentities: an invalid file is refused with its place, and the
-// exporter starts without it and writes another.
-func TestGarbledIdentities(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	file := filepath.Join(dir, identity.File)
-	writeFile(t, file, "{\n \"version\": 7}\n")
-	n := start(t, scenario, nil, "--path.state="+dir)
-	if m := n.log.await(regexp.MustCompile(`the file is refused.*` + regexp.QuoteMeta(identity.File) + `: found version 7`)); m == nil {
-		t.Error("the log does not name the mistake")
-	}
-	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "7")
-	n.stop()
-	if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), gpu) {
-		t.Errorf("%v: %s", err, data)
-	}
-}
-
 // TestRestartRemembersXid kills the exporter after an Xid that no reading shows. The next
 // exporter knows it by the file, until the node is booted.
 func TestRestartRemembersXid(t *testing.T) {

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -92,35 +91,4 @@ func BenchmarkEval(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/150, "%core")
 		})
 	}
-}
-
-// BenchmarkStorm evaluates a page on which every GPU of a large machine has several
-// faults and is allocated to pods. Most rules read samples, and all templates are
-// expanded.
-func BenchmarkStorm(b *testing.B) {
-	var text strings.Builder
-	for gpu := range 16 {
-		id := fmt.Sprintf("GPU-%d", gpu)
-		for _, reason := range []string{"device_lost", "xid_95", "ecc_uncorrected", "row_remap_failed", "throttled_by_hw_thermal", "nvlink_down", "pcie_width", "device_unreadable"} {
-			fmt.Fprintf(&text, "accel_device_health_reason{device=%q,reason=%q,severity=\"failed\"} 1\n", id, reason)
-		}
-		fmt.Fprintf(&text, "accel_device_action{device=%q,action=\"reset\"} 1\n", id)
-		fmt.Fprintf(&text, "accel_device_incident_timestamp_seconds{device=%q,kind=\"failed\",summary=\"GPU %d failed (Xid 95).\",since=\"2023-11-14T22:13Z\"} 1.7e9\n", id, gpu)
-		for slice := range 7 {
-			fmt.Fprintf(&text, "accel_allocation_info{device=\"MIG-%d-%d\",parent=%q,namespace=\"team\",pod=\"job-%d-%d\",container=\"c\",resource=\"nvidia.com/gpu\"} 1\n", gpu, slice, id, gpu, slice)
-		}
-	}
-	faults := parsePage(b, []byte(text.String()))
-	page := slices.DeleteFunc(golden(b, "h100-mig-16x7"), func(f *dto.MetricFamily) bool {
-		return slices.ContainsFunc(faults, func(o *dto.MetricFamily) bool { return o.GetName() == f.GetName() })
-	})
-	e := newBenchEngine(b, append(page, faults...))
-	now := time.Unix(1_700_000_000, 0)
-	b.ReportAllocs()
-	for b.Loop() {
-		e.Eval(b.Context(), now, false)
-		now = now.Add(15 * time.Second)
-	}
-	b.ReportMetric(float64(len(e.Alerts())), "alerts")
-	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/150, "%core")
 }

@@ -118,53 +118,6 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestSyntax checks that the mistake has the line at which a file stops being
-// valid YAML or, for a long file, the line that the parser reports.
-func TestSyntax(t *testing.T) {
-	for name, c := range map[string]struct {
-		data string
-		line int
-	}{
-		"last line":            {"title: a\nmode: fast\nweights: {a: 1\n", 3},
-		"in a block":           {"title: a\nweights:\n  a: 1\n b: 2\nmode: slow\n", 4},
-		"empty lines before":   {"title: a\n\n\n\n  \nweights: }\n", 6},
-		"first line":           {"}\n" + strings.Repeat("a: b\n", 50), 1},
-		"shorter than budget":  {strings.Repeat("#\n", 100) + "x: [\n" + strings.Repeat("#\n", 100), 101},
-		"long, at the end":     {strings.Repeat("# "+strings.Repeat("x", 98)+"\n", 1000) + "weights: {a: 1\n", 1001},
-		"longer than a budget": {strings.Repeat("# "+strings.Repeat("x", 98)+"\n", 3000) + "weights: {a: 1\n", 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var mistakes strict.Mistakes
-			if err := strict.Decode("f.yml", []byte(c.data), new(form)); !errors.As(err, &mistakes) || len(mistakes) != 1 {
-				t.Fatal(err)
-			}
-			m, last := mistakes[0], strings.Count(c.data, "\n")+1
-			if c.line != 0 && m.Line != c.line || m.Line < 1 || m.Line > last {
-				t.Errorf("line %d of %d, want %d: %v", m.Line, last, c.line, m)
-			}
-			if !strings.HasPrefix(m.Text, "is not YAML: ") || m.Path != "" {
-				t.Errorf("%+v", m)
-			}
-		})
-	}
-}
-
-// TestMany checks that of many mistakes the first are reported, with the count.
-func TestMany(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("weights:\n")
-	for n := range 120 {
-		fmt.Fprintf(&b, "  k%d: high\n", n)
-	}
-	var mistakes strict.Mistakes
-	if err := strict.Decode("f.yml", []byte(b.String()), new(form)); !errors.As(err, &mistakes) {
-		t.Fatal(err)
-	}
-	if n := len(mistakes); n != 51 || mistakes[49].Line != 51 || mistakes[50].Text != "and 70 more mistakes from here on" {
-		t.Errorf("%d mistakes, the last %v", n, mistakes[n-1])
-	}
-}
-
 // TestInterface checks that a field of an interface type decodes into the
 // struct behind it, and that a nil one accepts any section.
 func TestInterface(t *testing.T) {

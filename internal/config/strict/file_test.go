@@ -1,8 +1,6 @@
 package strict_test
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -44,43 +42,6 @@ func loaded(t *testing.T) (path string, f *strict.File) {
 	return path, f
 }
 
-// TestConfigMap swaps a volume the way the kubelet's atomic writer does:
-// f.yml → ..data/f.yml, ..data → a new directory.
-func TestConfigMap(t *testing.T) {
-	dir := t.TempDir()
-	publish := func(version, content string) {
-		if err := os.Mkdir(filepath.Join(dir, version), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		write(t, filepath.Join(dir, version, "f.yml"), content)
-		if err := os.Symlink(version, filepath.Join(dir, "..data_tmp")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	publish("..2026_01", "title: a\n")
-	path := filepath.Join(dir, "f.yml")
-	if err := os.Symlink("..data/f.yml", path); err != nil {
-		t.Fatal(err)
-	}
-	f := strict.NewFile(path)
-	read(t, f, "title: a\n")
-	expect(t, f, false)
-	expect(t, f, false)
-
-	publish("..2026_02", "title: b\n")
-	if err := os.RemoveAll(filepath.Join(dir, "..2026_01")); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, f, false) // seen for the first time
-	expect(t, f, true)
-	read(t, f, "title: b\n")
-	expect(t, f, false)
-	expect(t, f, false)
-}
-
 func TestHalfWritten(t *testing.T) {
 	path, f := loaded(t)
 	w, err := os.Create(path)
@@ -106,25 +67,6 @@ func TestHalfWritten(t *testing.T) {
 	read(t, f, "title: {a: 30s}}}}")
 	expect(t, f, false)
 	expect(t, f, false)
-}
-
-func TestDeleted(t *testing.T) {
-	path, f := loaded(t)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if changed, err := f.Changed(); changed || !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("Changed() = %v, %v", changed, err)
-		}
-	}
-	if _, err := f.Read(); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
-	write(t, path, "title: b\n")
-	expect(t, f, false)
-	expect(t, f, true)
-	read(t, f, "title: b\n")
 }
 
 // TestUnreadable: what is no regular file is refused without waiting for it.
