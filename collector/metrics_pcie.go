@@ -88,7 +88,7 @@ var (
 	// Read by hand (AcceleratorPcieErrors): the name says which part to replace.
 	AERErrors = define(Metric{
 		Name:   "accel_pcie_aer_errors_total",
-		Help:   "PCIe errors that one end of a link has reported since it was enumerated, by name. A name appears with its first error; accel_pcie_aer_reports_total is 0 before. Nothing is counted where the firmware handles errors.",
+		Help:   "PCIe errors that one end of a link has reported since it was enumerated, by name. A name appears with its first error; accel_pcie_aer_reports_total is 0 before. Nothing is counted where the firmware handles errors. Read every 5 s.",
 		Kind:   Counter,
 		Labels: []string{"pci_address", "link", "end", "severity", "error"},
 		Range:  Range{0, math.MaxInt64},
@@ -101,7 +101,7 @@ var (
 	})
 	AERReports = define(Metric{
 		Name:   "accel_pcie_aer_reports_total",
-		Help:   "Error reports of one end of a link since it was enumerated, by severity. One report may name several errors.",
+		Help:   "Error reports of one end of a link since it was enumerated, by severity. One report may name several errors. Read every 5 s.",
 		Kind:   Counter,
 		Labels: []string{"pci_address", "link", "end", "severity"},
 		Values: []string{linkValues, endValues, severityValues},

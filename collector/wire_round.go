@@ -61,14 +61,14 @@ type series struct {
 	Labels  []string // of all readings, in order
 }
 
-// columns divides readings.
-func columns(list []Reading) (s series, values []float64) {
-	s.Metrics, values = make([]int, len(list)), make([]float64, len(list))
+// add appends the metrics and labels of readings, and returns values with theirs.
+func (s *series) add(list []Reading, values []float64) []float64 {
 	for i := range list {
-		s.Metrics[i], values[i] = list[i].Metric.index, list[i].Value
+		s.Metrics = append(s.Metrics, list[i].Metric.index)
 		s.Labels = append(s.Labels, list[i].Labels...)
+		values = append(values, list[i].Value)
 	}
-	return s, values
+	return values
 }
 
 // readings returns the readings of s without their values.
@@ -101,7 +101,10 @@ func (e *roundEncoder) encode(seq uint64, r *Round, why error) *roundMessage {
 	if why != nil {
 		m.Failure = &failure{reason(why), clipText(why.Error())}
 	}
-	var all []Reading
+	// A round is as long as the last one, as a rule.
+	metrics, labels := len(e.last.Metrics), len(e.last.Labels)
+	s := series{Metrics: make([]int, 0, metrics), Labels: make([]string, 0, labels)}
+	m.Values = make([]float64, 0, metrics)
 	m.Round.Devices = slices.Clone(r.Devices)
 	for i := range m.Round.Devices {
 		d := &m.Round.Devices[i]
@@ -109,12 +112,11 @@ func (e *roundEncoder) encode(seq uint64, r *Round, why error) *roundMessage {
 		if !d.Sampled.IsZero() {
 			more.Age = time.Since(d.Sampled)
 		}
-		all, d.Readings = append(all, d.Readings...), nil
+		m.Values, d.Readings = s.add(d.Readings, m.Values), nil
 		m.Devices = append(m.Devices, more)
 	}
-	all, m.Round.Node = append(all, r.Node...), nil
-	s, values := columns(all)
-	if m.Values = values; !slices.Equal(s.Metrics, e.last.Metrics) || !slices.Equal(s.Labels, e.last.Labels) {
+	m.Values, m.Round.Node = s.add(r.Node, m.Values), nil
+	if !slices.Equal(s.Metrics, e.last.Metrics) || !slices.Equal(s.Labels, e.last.Labels) {
 		m.Series, e.last = &s, s
 	}
 	return m

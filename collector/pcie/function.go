@@ -24,7 +24,14 @@ type function struct {
 	// function may have this address by now.
 	limit     *extent
 	limitRead time.Time
+	// errors are the counts as read at errorsRead.
+	errors     [severities]report
+	errorsRead time.Time
 }
+
+// errorsEvery is how often the error counts are read, which are three of the seven
+// files of a function.
+var errorsEvery = 5 * time.Second
 
 // number is a value as read: 0 where it is not known. reject is why; empty where
 // there was nothing to judge.
@@ -158,6 +165,10 @@ func refused(err error) bool { return sysfs.Errno(err) == syscall.EINVAL }
 
 // lookErrors reads the error counts, which the kernel keeps in memory.
 func (f *function) lookErrors(s *state) error {
+	if s.at.Sub(f.errorsRead) < errorsEvery {
+		s.errors = f.errors
+		return nil
+	}
 	var first error
 	for sev, attr := range aerFiles {
 		text, err := f.read(attr)
@@ -170,6 +181,10 @@ func (f *function) lookErrors(s *state) error {
 		if err == nil {
 			s.errors[sev] = parseAER(text)
 		}
+	}
+	f.errors, f.errorsRead = s.errors, s.at
+	for sev := range f.errors {
+		f.errors[sev].garbled = false // counted once
 	}
 	return first
 }
