@@ -24,6 +24,7 @@ type Sampler struct {
 
 	latest  atomic.Pointer[Snapshot]
 	changed chan struct{} // capacity 1: something is to be published
+	start   time.Time     // of Run
 
 	mu       sync.Mutex
 	settings Settings
@@ -101,7 +102,7 @@ func (s *Sampler) touch() {
 	}
 }
 
-// gather waits a moment for rounds in flight: sources tick together, and fast
+// gather waits a moment for the rounds of a tick: sources tick together, and fast
 // answers make one Snapshot. An event does not wait.
 func (s *Sampler) gather(ctx context.Context) {
 	for wait := s.moment(); wait > 0; wait = s.moment() {
@@ -114,15 +115,20 @@ func (s *Sampler) gather(ctx context.Context) {
 	}
 }
 
-// moment returns how long to wait for rounds in flight.
+// moment returns how long to wait for rounds in flight, and for those that a busy
+// machine has not begun yet.
 func (s *Sampler) moment() (wait time.Duration) {
-	const moment = 50 * time.Millisecond
+	const moment, begin = 50 * time.Millisecond, 5 * time.Millisecond
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.news) > 0 {
 		return 0
 	}
+	since := time.Since(s.start) % s.settings.interval()
 	for _, st := range s.sources {
+		if time.Since(st.ticked) > since {
+			wait = max(wait, begin-since)
+		}
 		if !st.begun.IsZero() {
 			wait = max(wait, moment-time.Since(st.begun))
 		}
@@ -134,11 +140,12 @@ func (s *Sampler) moment() (wait time.Duration) {
 // whose Sample does not return within closeGrace. It returns the error of the
 // first source that could not be closed, never that of ctx.
 func (s *Sampler) Run(ctx context.Context) error {
+	s.start = time.Now()
+	s.publish(s.Now()) // the sources are starting
 	var loops sync.WaitGroup
 	for _, st := range s.sources {
 		loops.Go(func() { s.loop(ctx, st) })
 	}
-	s.touch()
 	for {
 		select {
 		case <-s.changed:
@@ -172,8 +179,9 @@ type outcome struct {
 	took  time.Duration
 }
 
-// loop calls one source on its tick. A call is given up after its timeout; the next
-// one starts after it has returned.
+// loop calls one source on its tick, a whole number of intervals after the
+// start of Run. A call is given up after its timeout; the next one starts after it
+// has returned.
 func (s *Sampler) loop(ctx context.Context, st *sourceState) {
 	returned := make(chan outcome, 1)
 	busy, overdue := false, false
@@ -181,7 +189,6 @@ func (s *Sampler) loop(ctx context.Context, st *sourceState) {
 	defer tick.Stop()
 	deadline := time.NewTimer(time.Hour)
 	deadline.Stop()
-	next := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -198,12 +205,8 @@ func (s *Sampler) loop(ctx context.Context, st *sourceState) {
 			} else {
 				s.touch() // its age grows, also without another source
 			}
-			if next = next.Add(interval); time.Until(next) <= 0 {
-				next = time.Now().Add(interval) // late: skip, do not catch up
-			}
-			tick.Reset(time.Until(next))
+			tick.Reset(interval - time.Since(s.start)%interval) // late: skip, do not catch up
 		case <-st.wake:
-			next = time.Now().Add(-time.Nanosecond)
 			tick.Reset(0)
 		case <-deadline.C:
 			if !busy {
@@ -245,8 +248,9 @@ const (
 func (s *Sampler) pace(st *sourceState, begin bool) (interval, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	st.ticked = time.Now()
 	if begin {
-		st.begun = time.Now()
+		st.begun = st.ticked
 	}
 	return s.settings.interval(), s.settings.timeout(st.src.Name()) + grace
 }

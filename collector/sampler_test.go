@@ -322,6 +322,39 @@ func TestSamplerStatus(t *testing.T) {
 	})
 }
 
+// TestSamplerOneSnapshot: the rounds of a tick make one Snapshot, also after a round
+// that was late, or was asked for between two ticks.
+func TestSamplerOneSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		takes := func(d time.Duration) func(context.Context) (Round, error) {
+			return func(context.Context) (Round, error) { time.Sleep(d); return Round{}, nil }
+		}
+		fast, slow := newFake("fast"), newFake("slow")
+		slow.do(takes(20 * time.Millisecond))
+		s := start(t, DefaultSettings(), fast, slow)
+		time.Sleep(300 * time.Millisecond)
+		want := func(of string) {
+			t.Helper()
+			before := s.Latest().Seq
+			for range 10 {
+				tick()
+			}
+			if n := s.Latest().Seq - before; n != 10 {
+				t.Errorf("%s: %d Snapshots in 10 ticks", of, n)
+			}
+		}
+		want("fast and slow")
+		slow.do(takes(1300 * time.Millisecond))
+		tick()
+		slow.do(takes(20 * time.Millisecond))
+		tick()
+		want("after a late round")
+		s.Wake("fast")
+		synctest.Wait()
+		want("after a round between two ticks")
+	})
+}
+
 // TestSamplerStuck: a Sample that does not return affects only its own source. It
 // is not called concurrently, and its late readings are not published.
 func TestSamplerStuck(t *testing.T) {
