@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -89,7 +87,6 @@ type serving struct {
 	registry *prometheus.Registry
 	page     *status.Page
 	showing  sync.Mutex
-	states   atomic.Int32 // concurrent requests for the state
 }
 
 func newServing(f *webFlags, node *sampling, fields *dcgmFields) *serving {
@@ -171,29 +168,10 @@ func (p *serving) run(ctx context.Context) error {
 	if p.flags.statusPage {
 		loops.Go(func() { p.page.Run(ending) })
 	}
-	p.announce()
 	if err := web.ListenAndServe(server, p.flags.web, p.log); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
-}
-
-// announce logs the address of the page.
-func (p *serving) announce() {
-	scheme := "http"
-	if *p.flags.web.WebConfigFile != "" {
-		scheme = "http(s)"
-	}
-	for _, a := range *p.flags.web.WebListenAddresses {
-		host, port, err := net.SplitHostPort(a)
-		if err != nil || strings.Contains(a, "://") {
-			continue // a socket, or an error that the listener reports
-		}
-		if host == "" {
-			host = "localhost"
-		}
-		p.log.Info("Serving metrics", "url", fmt.Sprintf("%s://%s%s", scheme, net.JoinHostPort(host, port), p.flags.telemetryPath))
-	}
 }
 
 // reservedPath reports whether a path is reserved for other pages.
@@ -315,16 +293,9 @@ func (p *serving) landing(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, "accel-exporter %s\n\nMetrics: %s\nJSON: /debug/state, /debug/status, /debug/rules\nProbes: /-/healthy, /-/ready\n", version.Info(), p.flags.telemetryPath)
 }
 
-// Limits of the /debug endpoints: clients that do not read their response must
-// not use up the file descriptors that scrapes need.
-const (
-	maxStates    = 4
-	stateTimeout = 10 * time.Second
-)
-
 // debugState serves the latest Snapshot.
 func (p *serving) debugState(w http.ResponseWriter, _ *http.Request) {
-	p.sendState(w, func() any { return p.node.stateJSON() })
+	sendJSON(w, p.node.stateJSON())
 }
 
 // debugRules serves the rules and their alerts.
@@ -333,25 +304,10 @@ func (p *serving) debugRules(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, noRules, http.StatusNotFound)
 		return
 	}
-	p.sendState(w, func() any { return p.alerts.engine.Report() })
+	sendJSON(w, p.alerts.engine.Report())
 }
 
-// sendState serves a value as JSON to at most maxStates clients at a time.
-func (p *serving) sendState(w http.ResponseWriter, state func() any) {
-	if p.states.Add(1) > maxStates {
-		p.states.Add(-1)
-		http.Error(w, "too many requests for the state at the same time", http.StatusServiceUnavailable)
-		return
-	}
-	defer p.states.Add(-1)
-	var body bytes.Buffer
-	if err := writeJSON(&body, state()); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	// Only now: a busy machine takes long to make the response. A ResponseWriter
-	// without deadlines, such as a test recorder, has no stalled reader.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stateTimeout))
+func sendJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	_, _ = body.WriteTo(w) // the client may have left
+	_ = writeJSON(w, v) // it fails when the client has left
 }

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 )
 
 // TestConnections: clients that hold connections and send nothing do not keep a
@@ -39,39 +37,6 @@ func TestConnections(t *testing.T) {
 	if n := len(open.open); n > maxConnections {
 		t.Errorf("%d connections are open", n)
 	}
-}
-
-// punctual is a connection whose writes fail after the deadline.
-type punctual struct {
-	*httptest.ResponseRecorder
-	deadline time.Time
-}
-
-func (w *punctual) SetWriteDeadline(t time.Time) error {
-	w.deadline = t
-	return nil
-}
-
-func (w *punctual) Write(p []byte) (int, error) {
-	if time.Now().After(w.deadline) {
-		return 0, os.ErrDeadlineExceeded
-	}
-	return w.ResponseRecorder.Write(p)
-}
-
-// TestSlowState: a client receives the state also where a busy machine takes long to
-// make it.
-func TestSlowState(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := &serving{}, &punctual{ResponseRecorder: httptest.NewRecorder()}
-		p.sendState(w, func() any {
-			time.Sleep(time.Minute)
-			return "made"
-		})
-		if got := w.Body.String(); got != "\"made\"\n" {
-			t.Errorf("received %q", got)
-		}
-	})
 }
 
 // TestReleaseFileIsNoLink: a link in the release directory is not followed.

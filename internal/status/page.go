@@ -151,9 +151,15 @@ func (p *Page) Run(ctx context.Context) {
 	}
 }
 
-// handler serves what a request wants, compressed.
+// handler serves what a request wants.
 func (p *Page) handler(of func(*http.Request) request) http.Handler {
-	zipped := gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, of(r)) }))
+	return p.Limit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, of(r)) }))
+}
+
+// Limit compresses the answers of h and limits them: clients that do not read their
+// answer must not use up the file descriptors that scrapes need.
+func (p *Page) Limit(h http.Handler) http.Handler {
+	zipped := gzhttp.GzipHandler(h)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer p.sending.Add(-1)
 		if p.sending.Add(1) > maxAnswers {

@@ -106,7 +106,7 @@ func mig(of *collector.Device, n int) collector.Device {
 func node(gpus, parts int) *world {
 	w := &world{
 		snap:   &collector.Snapshot{Seq: 1, Time: now, Sources: []collector.Status{{Source: "nvidia", Up: true, LastSuccess: now}}},
-		report: &allocation.Report{Time: now, State: podmap.StateFresh},
+		report: &allocation.Report{State: podmap.StateFresh},
 	}
 	for i := range gpus {
 		d := gpu(i)
@@ -117,7 +117,7 @@ func node(gpus, parts int) *world {
 	}
 	for i := range w.snap.Devices {
 		d := &w.snap.Devices[i]
-		a := allocation.Device{ID: d.ID, Parent: d.Parent, Availability: allocation.Partitioned, Why: "split into 7 partitions"}
+		a := allocation.Device{ID: d.ID, Availability: allocation.Partitioned, Why: "split into 7 partitions"}
 		if parts == 0 || d.Parent != "" {
 			a.Availability = allocation.Allocated
 			a.Holders = []allocation.Allocation{{Holder: allocation.Holder{Namespace: "training", Pod: fmt.Sprintf("llm-%d", i)}, Since: now.Add(-time.Hour), Idle: new(float64)}}

@@ -301,7 +301,7 @@ func TestStatusPageHostileTexts(t *testing.T) {
 	var arrived atomic.Bool
 	began := time.Now()
 	haunted := func() (*collector.Snapshot, *allocation.Report, *status.Alerts) {
-		snap, report, alerts := &collector.Snapshot{Time: began}, &allocation.Report{Time: began}, &status.Alerts{}
+		snap, report, alerts := &collector.Snapshot{Time: began}, &allocation.Report{}, &status.Alerts{}
 		for _, s := range texts {
 			if !arrived.Load() {
 				s = "harmless"

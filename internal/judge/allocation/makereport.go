@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/podmap"
@@ -15,15 +14,14 @@ import (
 func (j *Judge) Report() *Report {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	out := &Report{Time: j.node.now, State: podmap.StateStarting, Devices: []Device{}}
+	out := &Report{State: podmap.StateStarting, Devices: []Device{}}
 	if j.node.pods == nil {
 		return out
 	}
-	out.State, out.Listed = j.node.pods.State, collector.OnClock(j.node.pods.Time, j.node.now)
-	out.Reason = j.join.status.Reason
+	out.State, out.Reason = j.node.pods.State, j.join.status.Reason
 	for _, st := range j.node.order {
 		out.Devices = append(out.Devices, j.reportDevice(st))
-		out.Unattributed = st.unattributed(out.Unattributed, j.node.now)
+		out.Unattributed = st.unattributed(out.Unattributed)
 	}
 	slices.SortStableFunc(out.Devices, func(a, b Device) int { return strings.Compare(a.ID, b.ID) })
 	for _, x := range j.join.summary.resources {
@@ -38,17 +36,7 @@ func (j *Judge) Report() *Report {
 }
 
 func (j *Judge) reportDevice(st *device) Device {
-	d := Device{
-		ID: st.id, Parent: st.parent, Class: string(st.class), Vendor: st.vendor, Model: st.model,
-		Index: st.index, Profile: st.profile, PCI: st.pci,
-		Health: st.verdict.State, Action: st.verdict.Action,
-		Down: st.down, OmittedHolders: st.omitted,
-		Utilization: st.values.utilization.pointer(), MemoryUsed: st.values.memory.pointer(),
-		MemoryTotal: st.values.memoryTotal.pointer(), Power: st.values.power.pointer(),
-	}
-	for _, r := range st.verdict.Reasons[:min(len(st.verdict.Reasons), maxReasons)] {
-		d.Reasons = append(d.Reasons, r.Text)
-	}
+	d := Device{ID: st.id, OmittedHolders: st.omitted}
 	for _, o := range st.offers {
 		if o.now {
 			d.Allocatable = append(d.Allocatable, o.resource)
@@ -59,7 +47,7 @@ func (j *Judge) reportDevice(st *device) Device {
 	if st.processesKnown {
 		d.Processes = new(len(st.processes))
 		for i := range st.processes[:min(len(st.processes), maxReported)] {
-			d.ProcessList = append(d.ProcessList, st.processes[i].report(j.node.now))
+			d.ProcessList = append(d.ProcessList, st.processes[i].report())
 		}
 	}
 	for _, a := range st.allocations {
@@ -140,18 +128,13 @@ func (j *Judge) reportAllocation(a *allocation) Allocation {
 	out := Allocation{
 		Holder: a.holder(), Since: collector.OnClock(a.since, j.node.now), SinceAtLeast: a.after.IsZero(),
 		Shared: a.shared, Kept: a.kept, Contested: a.contested, Nominal: a.nominal,
-		Allocated:   age(a.since, j.node.now),
 		Utilization: a.utilization.pointer(), MemoryUsed: a.memory.pointer(),
-		LastActivity: collector.OnClock(a.idleness.last, j.node.now),
 	}
 	if d, ok := a.idleFor(j.node.now); ok {
 		out.Idle = new(d.Seconds())
 	}
-	if a.idleness.measured && !a.idleness.exempt {
-		out.IdleTotal = new(a.idleness.total)
-		if a.cost.priced {
-			out.IdleCost, out.Currency = new(a.cost.total), a.cost.currency
-		}
+	if a.idleness.measured && !a.idleness.exempt && a.cost.priced {
+		out.IdleCost, out.Currency = new(a.cost.total), a.cost.currency
 	}
 	for _, m := range a.faults {
 		out.Faults = append(out.Faults, Fault{m.name, collector.OnClock(m.at, j.node.now)})
@@ -159,10 +142,10 @@ func (j *Judge) reportAllocation(a *allocation) Allocation {
 	return out
 }
 
-func (st *device) unattributed(out []Process, now time.Time) []Process {
+func (st *device) unattributed(out []Process) []Process {
 	for i := range st.processes {
 		if p := &st.processes[i]; p.reason != attributed {
-			x := p.report(now)
+			x := p.report()
 			x.Device = st.id
 			out = append(out, x)
 		}
@@ -170,11 +153,11 @@ func (st *device) unattributed(out []Process, now time.Time) []Process {
 	return out
 }
 
-func (p *deviceProcess) report(now time.Time) Process {
+func (p *deviceProcess) report() Process {
 	o := &p.process.owner
 	x := Process{
-		PID: p.pid, Command: o.Command, UID: o.UID, Job: o.Job, Utilization: p.utilization.pointer(), MemoryUsed: p.memory.pointer(),
-		Namespace: p.process.pod.Namespace, Pod: p.process.pod.Name, Since: collector.OnClock(p.process.since, now),
+		PID: p.pid, Command: o.Command, UID: o.UID, Job: o.Job, Utilization: p.utilization.pointer(),
+		Namespace: p.process.pod.Namespace, Pod: p.process.pod.Name,
 	}
 	if !p.process.named {
 		x.PodUID = o.PodUID

@@ -9,15 +9,10 @@ import (
 )
 
 // Report has every device with its allocations, or the reason why it has none.
-// `who` prints it.
 type Report struct {
-	// Time is that of the Snapshot behind it; zero before the first.
-	Time time.Time `json:"time,omitzero"`
-	// State is the certainty of the allocations, Reason why it is not fresh,
-	// and Listed the time of the list.
+	// State is the certainty of the allocations, Reason why it is not fresh.
 	State  podmap.State `json:"state"`
 	Reason string       `json:"reason,omitempty"`
-	Listed time.Time    `json:"listed,omitzero"`
 	// Devices are in order of their IDs, partitions among them.
 	Devices []Device `json:"devices"`
 	// Resources are in order of their names.
@@ -49,25 +44,9 @@ const (
 	Free Availability = "free"
 )
 
-// Device is a device in a Report. An unknown value is nil.
+// Device is what a Report adds to a device of the Snapshot.
 type Device struct {
-	ID      string `json:"id"`
-	Parent  string `json:"parent,omitempty"`
-	Class   string `json:"class"`
-	Vendor  string `json:"vendor"`
-	Model   string `json:"model,omitempty"`
-	Index   string `json:"index,omitempty"`
-	Profile string `json:"profile,omitempty"`
-	PCI     string `json:"pci_address,omitempty"`
-
-	// Health is the state of its verdict, empty without one; Action the
-	// repair; Reasons the first reasons for the state.
-	Health  string   `json:"health,omitempty"`
-	Action  string   `json:"action,omitempty"`
-	Reasons []string `json:"reasons,omitempty"`
-	// Down is why it does not answer.
-	Down string `json:"down,omitempty"`
-
+	ID           string       `json:"id"`
 	Availability Availability `json:"availability"`
 	// Why is the reason, in a sentence, why the device is not allocated, or
 	// not known to be.
@@ -79,11 +58,7 @@ type Device struct {
 
 	Holders []Allocation `json:"holders,omitempty"`
 	// OmittedHolders are the allocations beyond the limit.
-	OmittedHolders int      `json:"omitted_holders,omitempty"`
-	Utilization    *float64 `json:"utilization,omitempty"`
-	MemoryUsed     *float64 `json:"memory_used_bytes,omitempty"`
-	MemoryTotal    *float64 `json:"memory_total_bytes,omitempty"`
-	Power          *float64 `json:"power_watts,omitempty"`
+	OmittedHolders int `json:"omitted_holders,omitempty"`
 	// Processes is the number of processes that use the device, ProcessList the
 	// first of them.
 	Processes   *int      `json:"processes,omitempty"`
@@ -101,14 +76,11 @@ type Allocation struct {
 	Contested    bool `json:"contested,omitempty"`
 	Nominal      bool `json:"nominal,omitempty"`
 
-	Allocated    float64   `json:"allocated_seconds"`
-	Utilization  *float64  `json:"utilization,omitempty"`
-	MemoryUsed   *float64  `json:"memory_used_bytes,omitempty"`
-	Idle         *float64  `json:"idle_seconds,omitempty"`
-	IdleTotal    *float64  `json:"idle_seconds_total,omitempty"`
-	IdleCost     *float64  `json:"idle_cost,omitempty"`
-	Currency     string    `json:"currency,omitempty"`
-	LastActivity time.Time `json:"last_activity,omitzero"`
+	Utilization *float64 `json:"utilization,omitempty"`
+	MemoryUsed  *float64 `json:"memory_used_bytes,omitempty"`
+	Idle        *float64 `json:"idle_seconds,omitempty"`
+	IdleCost    *float64 `json:"idle_cost,omitempty"`
+	Currency    string   `json:"currency,omitempty"`
 	// Faults are the faults of the device during the allocation.
 	Faults []Fault `json:"faults,omitempty"`
 }
@@ -149,16 +121,14 @@ type Process struct {
 	Job string `json:"slurm_job,omitempty"`
 	// Utilization is that of the compute engine by this process, 0 to 1.
 	Utilization *float64 `json:"utilization,omitempty"`
-	MemoryUsed  *float64 `json:"memory_used_bytes,omitempty"`
 	// Reason is that of accel_unattributed_processes, empty for a process of a
 	// pod that has the device.
 	Reason string `json:"reason,omitempty"`
 	// Namespace and Pod name its pod, PodUID identifies a pod without a
 	// known name.
-	Namespace string    `json:"namespace,omitempty"`
-	Pod       string    `json:"pod,omitempty"`
-	PodUID    string    `json:"pod_uid,omitempty"`
-	Since     time.Time `json:"since"`
+	Namespace string `json:"namespace,omitempty"`
+	Pod       string `json:"pod,omitempty"`
+	PodUID    string `json:"pod_uid,omitempty"`
 }
 
 // Uncertain is a sentence about allocations that are not certain, "" if they are.
@@ -216,9 +186,6 @@ func (p *Process) Sentence(device string) string {
 
 // maxReported is the most processes of a device in a Report.
 const maxReported = 64
-
-// maxReasons is how many reasons of a verdict a Report has.
-const maxReasons = 3
 
 // Holder names a pod that a device is or was allocated to.
 type Holder struct {
