@@ -87,14 +87,14 @@ func FuzzList(f *testing.F) {
 			}
 			s.now = s.now.Add(time.Second)
 			a := readList(kubelet.Answer(s.pods...))
-			l.take(s.now, s.connection, time.Time{}, a)
+			l.take(s.now, s.connection, time.Time{}, a, inferred)
 			holders, superseded := l.list()
 			check(t, l, a, holders, superseded)
 
 			// The same answer again changes nothing, except that an allocation may
 			// be released because its time has passed.
 			s.now = s.now.Add(time.Second)
-			l.take(s.now, s.connection, time.Time{}, readList(kubelet.Answer(s.pods...)))
+			l.take(s.now, s.connection, time.Time{}, readList(kubelet.Answer(s.pods...)), inferred)
 			again, _ := l.list()
 			if !reflect.DeepEqual(holders, again) && len(again) >= len(holders) {
 				t.Fatalf("the same list twice yields\n%+v\nthen\n%+v", holders, again)

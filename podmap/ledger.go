@@ -53,14 +53,30 @@ func newLedger(settle time.Duration, self Pod) *ledger {
 	return &ledger{settle: settle, self: self, allocations: map[allocationKey]*allocation{}}
 }
 
+// certainty is what the kubelet reports of its list.
+type certainty uint8
+
+const (
+	inferred   certainty = iota // nothing: the ledger finds out
+	incomplete                  // it waits for pods
+	complete
+)
+
+// settledOn reports whether a connection has returned a complete list.
+func (l *ledger) settledOn(connection uint64) bool { return l.settled && connection == l.connection }
+
 // take records an answer of the kubelet that was received at now on the given
 // connection. born is when the kubelet started to listen, or zero if unknown.
-func (l *ledger) take(now time.Time, connection uint64, born time.Time, a *answer) {
+func (l *ledger) take(now time.Time, connection uint64, born time.Time, a *answer, reported certainty) {
 	if l.last.IsZero() || connection != l.connection {
 		l.connection, l.first, l.grew, l.most, l.newPod, l.settled = connection, now, now, 0, false, false
 	}
-	if !l.settled {
+	switch {
+	case l.settled:
+	case reported == inferred:
 		l.settled, l.reason = l.complete(now, born, a)
+	default:
+		l.settled, l.reason = reported == complete, "the kubelet waits for its pods from the API server"
 	}
 	l.enter(now, a)
 	l.missing(now)

@@ -27,6 +27,10 @@ type Options struct {
 	// Self is the pod of this program. If set, a list without it is known to
 	// be incomplete. It has no default.
 	Self Pod
+	// Ready reports whether the kubelet has received its pods from every source since
+	// it started; known is false where the kubelet does not report it, and the Watcher
+	// infers it then. By default it does not.
+	Ready func(ctx context.Context) (ready, known bool)
 	// AdminAccess reports whether a claim of DRA, as namespace/name, is known
 	// to have administrative access to a device, from a time after since: it
 	// uses the device beside its holder. It must not block. By default none is

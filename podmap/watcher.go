@@ -117,6 +117,7 @@ func (w *Watcher) Status() Status {
 func (w *Watcher) poll(ctx context.Context) Outcome {
 	began := time.Now()
 	list, outcome, err := w.client.list(ctx)
+	known, list, outcome, err := w.confirm(ctx, list, outcome, err)
 	answered := time.Now()
 	connection, born := w.client.dials.Load(), w.client.born()
 	latest := w.latest.Load()
@@ -137,8 +138,30 @@ func (w *Watcher) poll(ctx context.Context) Outcome {
 	w.note(outcome, err, also, alsoErr)
 	w.status.Took = answered.Sub(began)
 	if outcome == OutcomeOK {
-		w.ledger.take(answered, connection, born, list)
+		w.ledger.take(answered, connection, born, list, known)
 	}
 	w.publish(allocatable, allocatableTime)
 	return outcome
+}
+
+// confirm finds out whether a list is complete, if it is not known of the connection yet
+// and the kubelet reports it. A list that is complete was requested after the kubelet had
+// reported that, from the same process: another one has another connection.
+func (w *Watcher) confirm(ctx context.Context, list *answer, outcome Outcome, err error) (certainty, *answer, Outcome, error) {
+	connection := w.client.dials.Load()
+	if outcome != OutcomeOK || w.opts.Ready == nil || w.ledger.settledOn(connection) {
+		return inferred, list, outcome, err
+	}
+	ready, known := w.opts.Ready(ctx)
+	switch {
+	case !known:
+		return inferred, list, outcome, err
+	case !ready:
+		return incomplete, list, outcome, err
+	}
+	list, outcome, err = w.client.list(ctx)
+	if w.client.dials.Load() != connection {
+		return incomplete, list, outcome, err
+	}
+	return complete, list, outcome, err
 }

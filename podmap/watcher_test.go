@@ -1,6 +1,7 @@
 package podmap_test
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strings"
@@ -126,6 +127,30 @@ func TestRestartWithoutSome(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestReady: a kubelet that reports when it has its pods is believed, at once and in both
+// directions, whatever the list looks like.
+func TestReady(t *testing.T) {
+	ready, known := true, true
+	o := podmap.Options{Ready: func(context.Context) (bool, bool) { return ready, known }}
+	bubble(t, o, func(_ *testing.T, r *rig) {
+		r.srv.SetPods(node...)
+		r.run()
+		r.want("at first", "fresh", trainLine, serveLine)
+		ready = false
+		r.restart(node...)
+		r.want("while it waits, though every pod is listed", "unconfirmed", trainLine, serveLine)
+		r.lists(proxy)
+		r.pass(2 * time.Minute)
+		r.want("while it waits", "unconfirmed", trainLine+" kept", serveLine+" kept")
+		ready = true
+		r.lists(proxy, train)
+		r.want("once it has its pods", "fresh", trainLine)
+		known = false
+		r.restart(node...)
+		r.want("a kubelet without that API", "fresh", trainLine, serveLine)
+	})
 }
 
 // TestRestartTwice: a pod that was first listed between two restarts is kept like the

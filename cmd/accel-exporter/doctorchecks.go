@@ -116,7 +116,7 @@ func (e *examination) all() []finding {
 	}
 	return append(list, e.processes(), e.cgroups(),
 		e.source(status.Kubelet, "the kubelet lists the devices of pods at "+e.flags.pods.socket, e.flags.pods.socket != ""),
-		e.source(status.APIServer, "the API server lists the pods of this node", e.flags.pods.api))
+		e.source(status.APIServer, "the kubelet or the API server lists the pods of this node", e.flags.pods.api || e.flags.pods.slices))
 }
 
 // lacking is the state of what is missing: a note where it is not asked for.

@@ -28,6 +28,7 @@ const maxPodDirs = 16384
 // podFlags are the flags of allocations.
 type podFlags struct {
 	socket   string
+	kubelet  string
 	interval time.Duration
 	logs     string
 
@@ -44,8 +45,9 @@ type podFlags struct {
 func (f *podFlags) add(app *kingpin.Application) {
 	app.Flag("podresources.socket", "Socket of the kubelet's PodResources API, which lists the devices of pods. Empty disables it.").Default(podmap.DefaultSocket).PlaceHolder("PATH").StringVar(&f.socket)
 	app.Flag("podresources.interval", "Time between two lists of the kubelet.").Default("10s").SetValue((*duration)(&f.interval))
+	app.Flag("kubelet.pods-socket", "Socket of the kubelet's pods API (Kubernetes 1.37), for the UID, workload and labels of this node's pods. Empty disables it.").Default(kube.DefaultKubelet).PlaceHolder("PATH").StringVar(&f.kubelet)
 	app.Flag("path.pod-logs", "Directory of the kubelet with the logs of pods. Only the names of its directories are read, to map the UID of a pod to its name.").Default("/var/log/pods").PlaceHolder("DIR").StringVar(&f.logs)
-	app.Flag("kubernetes.pods", "Read the UID, workload and labels of this node's pods from the API server. Requires permission to list and watch pods.").BoolVar(&f.api)
+	app.Flag("kubernetes.pods", "Read the UID, workload and labels of this node's pods from the API server, unless the kubelet serves them. Requires permission to list and watch pods.").BoolVar(&f.api)
 	app.Flag("kubernetes.resource-slices", "Read the devices of this node's DRA drivers from the API server and the administrative access of claims too. Requires permission to list and watch resourceslices and to get resourceclaims.").BoolVar(&f.slices)
 	app.Flag("kubernetes.pod-label", "Label of pods to keep: a key, or a pattern such as app.kubernetes.io/*. Repeatable.").PlaceHolder("KEY").StringsVar(&f.labels)
 	app.Flag("kubernetes.node", "Name of this node in Kubernetes.").Envar("NODE_NAME").PlaceHolder("NAME").StringVar(&f.node)
@@ -68,9 +70,6 @@ func (f *podFlags) check() error {
 	if err := within("podresources.interval", f.interval, time.Second, 10*time.Minute); err != nil {
 		return err
 	}
-	if f.slices && !f.api {
-		return errors.New("--kubernetes.resource-slices needs --kubernetes.pods")
-	}
 	if err := kube.CheckLabels(f.labels); err != nil {
 		return fmt.Errorf("--kubernetes.pod-label: %w", err)
 	}
@@ -81,7 +80,7 @@ func (f *podFlags) check() error {
 // server.
 type pods struct {
 	kubelet *podmap.Watcher // nil if disabled
-	api     *kube.Watcher   // nil if disabled
+	api     *kube.Watcher   // of the pods API or the API server; nil if disabled
 	dirs    *proc.PodDirs
 	judge   *allocation.Judge
 	log     *slog.Logger
@@ -94,7 +93,7 @@ func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Log
 	if ownProcesses(procfs) {
 		o.Proc = proc.New(sysfs.New(procfs))
 	}
-	if f.api {
+	if f.api || f.slices || f.kubelet != "" {
 		watch := kube.InCluster(os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"))
 		if f.server != "" {
 			watch.Server, watch.TokenFile, watch.CAFile = f.server, "", ""
@@ -105,10 +104,11 @@ func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Log
 		if f.caFile != "" {
 			watch.CAFile = f.caFile
 		}
-		watch.Node, watch.Labels, watch.Contexts, watch.Slices = f.node, f.labels, f.contexts, f.slices
+		watch.Node, watch.Labels, watch.Contexts = f.node, f.labels, f.contexts
+		watch.Kubelet, watch.Pods, watch.Slices = f.kubelet, f.api, f.slices
 		api, err := kube.New(watch)
 		if err != nil {
-			return nil, fmt.Errorf("--kubernetes.pods: %w", err)
+			return nil, fmt.Errorf("--kubernetes.pods or --kubernetes.resource-slices: %w", err)
 		}
 		p.api = api
 		o.Meta, o.MetaStatus, o.Claimed = api.Latest, api.Status, claimed(api)
@@ -120,7 +120,7 @@ func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Log
 			Self:     podmap.Pod{Namespace: os.Getenv("POD_NAMESPACE"), Name: os.Getenv("POD_NAME")},
 		}
 		if p.api != nil {
-			options.AdminAccess = p.api.AdminAccess
+			options.AdminAccess, options.Ready = p.api.AdminAccess, p.api.Ready
 		}
 		p.kubelet = podmap.New(options)
 		o.Map, o.Status, o.Refresh = p.kubelet.Latest, p.kubelet.Status, p.kubelet.Refresh
@@ -202,7 +202,7 @@ func (p *pods) waitingFor() string {
 	case p.kubelet != nil && p.kubelet.Status().State == podmap.StateStarting:
 		return "the kubelet"
 	case p.api != nil && p.api.Status().Pods.State == kube.StateStarting:
-		return "the API server"
+		return "the pods of the kubelet or the API server"
 	}
 	return ""
 }
@@ -229,8 +229,9 @@ func (p *pods) state() (*allocation.Report, *podmap.Status, *kube.Status) {
 		kubelet = &s
 	}
 	if p.api != nil {
-		s := p.api.Status()
-		api = &s
+		if s := p.api.Status(); s.Pods.State != kube.StateNone || s.Slices != nil {
+			api = &s
+		}
 	}
 	return p.judge.Report(), kubelet, api
 }

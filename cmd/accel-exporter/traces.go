@@ -91,10 +91,10 @@ func followTraces(sender *trace.Sender, f *podFlags, allocs *pods, s *collector.
 	})
 }
 
-// identifier returns the UIDs of pods: from the API server if it is watched, else
-// from the names of the kubelet's directories.
+// identifier returns the UIDs of pods: from the kubelet or the API server, else from the
+// names of the kubelet's directories.
 type identifier struct {
-	api  *kube.Watcher // nil if the API server is not watched
+	api  *kube.Watcher // nil if neither the kubelet's pods nor the API server are watched
 	dirs *proc.PodDirs
 }
 
@@ -106,7 +106,7 @@ func (w *identifier) identify(p podmap.Pod, found time.Time) trace.Identity {
 	}
 	if names := w.dirs.Latest(); names != nil && names.At.After(found) {
 		if uid := names.UID[proc.PodName(p)]; uid != "" {
-			return trace.Identity{UID: uid, Final: w.api == nil}
+			return trace.Identity{UID: uid, Final: w.api == nil || w.api.Latest().State == kube.StateNone}
 		}
 	}
 	w.dirs.Refresh(time.Now())

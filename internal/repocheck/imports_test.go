@@ -103,12 +103,12 @@ var rules = slices.Concat(layers, []rule{
 		why: "allocations are found without reading the devices",
 	},
 	{
-		in: []string{"./podmap", "./cmd/accel-exporter"}, ban: []string{"k8s.io/api/...", "k8s.io/apimachinery/...", "k8s.io/client-go/..."},
-		why: "the kubelet's PodResources API needs one generated package and gRPC; the types of the API server would add 13 MB to every node",
+		in: []string{"./podmap", "./podmap/kube", "./cmd/accel-exporter"}, ban: []string{"k8s.io/api/...", "k8s.io/apimachinery/...", "k8s.io/client-go/..."},
+		why: "the kubelet's APIs need two generated packages and gRPC, and pods from the API server a plain list and watch; its types and client would add 13 MB to every node",
 	},
 	{
-		in: []string{"./podmap/kube/..."}, ban: []string{"third-party", "./collector", "./podmap"},
-		why: "reading pods from the API server takes a plain list and watch, not a client of 13 MB",
+		in: []string{"./podmap/kube/..."}, ban: []string{"./collector", "./podmap"},
+		why: "what is known of pods does not depend on their devices",
 	},
 	{
 		in: []string{"./internal/exposition/...", "./internal/compat/...", "./internal/judge/...", "./internal/trace/...", "./rules/..."}, ban: sourcePackages(),

@@ -87,7 +87,7 @@ var troubles = map[[2]string]Trouble{
 		"systemd: the drop-in kubelet.conf. Kubernetes: podResources.enabled of the chart, which runs as user 0 without capabilities.", "privileges.md",
 	},
 	{Kubelet, ""}:   {"", "Allocations may be out of date. Check the kubelet and the permissions of its socket.", "runbooks/AccelPodsUnknown.md"},
-	{APIServer, ""}: {"", "Check its address and the permission to list and watch pods: podMetadata.enabled of the chart, or the component pod-metadata.", "kubernetes-api.md"},
+	{APIServer, ""}: {"", "Check its address and the permission to list and watch pods: podMetadata.enabled of the chart, or the component pod-metadata. From Kubernetes 1.37 on the kubelet has them without a permission: podMetadata.kubelet.", "kubernetes-api.md"},
 }
 
 // Explain explains why a source is not up.

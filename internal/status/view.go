@@ -185,7 +185,7 @@ func (p *Page) view(s *collector.Snapshot) *View {
 	}
 	if api != nil {
 		feed := &api.Pods
-		if feed.State == kube.StateFresh && api.Slices != nil {
+		if (feed.State == kube.StateFresh || feed.State == kube.StateNone) && api.Slices != nil {
 			feed = api.Slices
 		}
 		v.Sources = append(v.Sources, polled(APIServer, string(feed.State), feed.Reason, feed.Age, Explain(APIServer, "")))

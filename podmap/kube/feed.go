@@ -140,6 +140,9 @@ func (f *feed) list(ctx context.Context) error {
 	}
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
+	if ctx.Err() != nil {
+		return ctx.Err() // the kubelet has listed its pods meanwhile
+	}
 	now := time.Now()
 	f.store.replace(got.Items, now)
 	f.known, f.heard = true, now
@@ -181,7 +184,7 @@ func (f *feed) watch(ctx context.Context) error {
 		} else if err != nil {
 			return err
 		}
-		if err := f.event(&e); err != nil {
+		if err := f.event(ctx, &e); err != nil {
 			return err
 		}
 	}
@@ -229,7 +232,7 @@ type event struct {
 }
 
 // event takes in one event of a watch. An ERROR event ends the watch.
-func (f *feed) event(e *event) error {
+func (f *feed) event(ctx context.Context, e *event) error {
 	d := &e.Object.document
 	switch {
 	case e.Type == "ERROR":
@@ -239,6 +242,9 @@ func (f *feed) event(e *event) error {
 	}
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	now := time.Now()
 	switch e.Type {
 	case "ADDED", "MODIFIED":

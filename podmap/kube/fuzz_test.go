@@ -24,7 +24,7 @@ func FuzzWatch(f *testing.F) {
 	f.Add([]byte(`{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"9","creationTimestamp":null}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		w, err := New(Options{
-			Server: "https://localhost", Node: "node", Slices: true,
+			Server: "https://localhost", Node: "node", Pods: true, Slices: true,
 			Labels: []string{"team", "app.kubernetes.io/*"}, Contexts: []string{"traceparent"},
 		})
 		if err != nil {
@@ -37,8 +37,8 @@ func FuzzWatch(f *testing.F) {
 			if a.next(&e) != nil {
 				break
 			}
-			w.podFeed.event(&e)
-			w.sliceFeed.event(&e)
+			w.podFeed.event(context.Background(), &e)
+			w.sliceFeed.event(context.Background(), &e)
 			listed = append(listed, e.Object.document)
 		}
 		checkMap(t, w.Latest())
@@ -88,4 +88,15 @@ func checkMap(t *testing.T, m *Map) {
 			t.Fatalf("%+v, got %+v", d, got)
 		}
 	}
+}
+
+// FuzzReadPod: any bytes are a pod or an error, and a pod's environment is not kept.
+func FuzzReadPod(f *testing.F) {
+	f.Add([]byte("\n\x0e\n\x01a\x1a\x01b*\x01cB\x02\b\x01\x12\x04\x12\x02\n\x00"))
+	f.Add([]byte("\n\x10Z\x06\n\x01k\x12\x01vj\x06\n\x01J0\x01\x1a"))
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		if d, err := readPod(data, "node"); err == nil {
+			(&podStore{opts: &Options{Node: "node"}, pods: map[string]Pod{}}).put(&d)
+		}
+	})
 }

@@ -74,6 +74,15 @@ func (m *Map) Pod(namespace, name string) (Pod, bool) {
 	return m.Pods[i], true
 }
 
+// PodOf returns the pod with that UID.
+func (m *Map) PodOf(uid string) (Pod, bool) {
+	i := slices.IndexFunc(m.Pods, func(p Pod) bool { return p.UID == uid })
+	if i < 0 {
+		return Pod{}, false
+	}
+	return m.Pods[i], true
+}
+
 // Device returns the published device with this name in a pool.
 func (m *Map) Device(driver, pool, name string) (Device, bool) {
 	i, ok := slices.BinarySearchFunc(m.Devices, Device{Driver: driver, Pool: pool, Name: name}, compareDevices)

@@ -19,8 +19,15 @@ const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 // Options configure a Watcher. A zero value stands for the default of each
 // option, unless noted.
 type Options struct {
+	// Kubelet is the socket of the kubelet's pods API; empty for none. Where it is
+	// served, the pods are not read from the API server.
+	Kubelet string
+	// Pods: list and watch the node's pods at the API server.
+	Pods bool
+
 	// Server is the API server as https://HOST:PORT. Over http no token is
-	// sent: with a TokenFile it is refused. It has no default.
+	// sent: with a TokenFile it is refused. It has no default, and is needed for Pods
+	// and Slices.
 	Server string
 	// TokenFile contains the bearer token. It is read before every request,
 	// since it changes while the program runs. Without it no token is sent.
@@ -70,7 +77,11 @@ func (o Options) withDefaults() Options {
 
 // check returns the mistakes in o.
 func (o *Options) check() error {
-	return errors.Join(o.checkServer(), checkNode(o.Node), CheckLabels(o.Labels))
+	err := CheckLabels(o.Labels)
+	if o.Pods || o.Slices {
+		err = errors.Join(o.checkServer(), checkNode(o.Node), err)
+	}
+	return err
 }
 
 func (o *Options) checkServer() error {

@@ -26,11 +26,7 @@ type document struct {
 		CreationTimestamp time.Time         `json:"creationTimestamp"`
 		Labels            map[string]string `json:"labels"`
 		Annotations       map[string]string `json:"annotations"`
-		OwnerReferences   []struct {
-			Kind       string `json:"kind"`
-			Name       string `json:"name"`
-			Controller bool   `json:"controller"`
-		} `json:"ownerReferences"`
+		OwnerReferences   []owner           `json:"ownerReferences"`
 	} `json:"metadata"`
 	Spec struct {
 		NodeName string `json:"nodeName"`
@@ -44,6 +40,12 @@ type document struct {
 		} `json:"pool"`
 		Devices []publishedDevice `json:"devices"`
 	} `json:"spec"`
+}
+
+type owner struct {
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	Controller bool   `json:"controller"`
 }
 
 // podStore has the pods of the node.

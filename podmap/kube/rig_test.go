@@ -100,7 +100,7 @@ func (a *api) write(name, content string) string {
 func (a *api) options() kube.Options {
 	return kube.Options{
 		Server: "https://example.com:6443", TokenFile: filepath.Join(a.dir, "token"), CAFile: filepath.Join(a.dir, "ca.crt"),
-		Node: node, Labels: []string{"team", "app.kubernetes.io/*"}, Dial: a.dial,
+		Node: node, Pods: true, Labels: []string{"team", "app.kubernetes.io/*"}, Dial: a.dial,
 	}
 }
 

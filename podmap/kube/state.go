@@ -7,6 +7,8 @@ type State string
 
 // The states.
 const (
+	// StateNone: they are not read.
+	StateNone State = ""
 	// StateStarting: no request has ended yet.
 	StateStarting State = "starting"
 	// StateFresh: the API server has listed them and a watch follows changes.

@@ -18,9 +18,10 @@ type Watcher struct {
 	client    *client
 	pods      podStore
 	slices    sliceStore
-	podFeed   *feed
-	sliceFeed *feed   // nil unless slices are watched
-	claims    *claims // nil unless slices are watched
+	kubelet   *kubelet // nil without Options.Kubelet
+	podFeed   *feed    // nil without Options.Pods
+	sliceFeed *feed    // nil unless slices are watched
+	claims    *claims  // nil unless slices are watched
 
 	mu    sync.Mutex // guards the stores, the feeds' states and the fields below
 	dirty bool       // last is older than the stores
@@ -37,7 +38,16 @@ func New(opts Options) (*Watcher, error) {
 	w := &Watcher{opts: opts, dirty: true}
 	w.client = &client{opts: &w.opts}
 	w.pods = podStore{opts: &w.opts, pods: map[string]Pod{}}
-	w.podFeed = &feed{w: w, store: &w.pods, paths: []string{"/api/v1/pods"}}
+	if opts.Kubelet != "" {
+		k, err := newKubelet(w)
+		if err != nil {
+			return nil, fmt.Errorf("pod metadata: %w", err)
+		}
+		w.kubelet = k
+	}
+	if opts.Pods {
+		w.podFeed = &feed{w: w, store: &w.pods, paths: []string{"/api/v1/pods"}}
+	}
 	if opts.Slices {
 		w.slices = sliceStore{node: opts.Node, slices: map[string]slice{}, devices: map[poolKey]map[string]Device{}}
 		w.sliceFeed = &feed{w: w, store: &w.slices, paths: []string{
@@ -54,7 +64,15 @@ func New(opts Options) (*Watcher, error) {
 func (w *Watcher) Run(ctx context.Context) {
 	defer w.client.close()
 	var running sync.WaitGroup
-	running.Go(func() { w.podFeed.run(ctx) })
+	list, stop := context.WithCancel(ctx)
+	defer stop()
+	if w.kubelet != nil {
+		w.kubelet.instead = stop
+		running.Go(func() { w.kubelet.run(ctx) })
+	}
+	if w.podFeed != nil {
+		running.Go(func() { w.podFeed.run(list) })
+	}
 	if w.opts.Slices {
 		running.Go(func() { w.sliceFeed.run(ctx) })
 		running.Go(func() { w.claims.run(ctx) })
@@ -67,7 +85,7 @@ func (w *Watcher) Latest() *Map {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.forget(time.Now())
-	states := Map{State: w.podFeed.state()}
+	states := Map{State: w.podState()}
 	if w.opts.Slices {
 		states.SliceState = w.sliceFeed.state()
 	}
@@ -78,10 +96,34 @@ func (w *Watcher) Latest() *Map {
 	return w.last
 }
 
+// podProgress is that of the source of pods: the kubelet once it has served them, and
+// where no API server is read.
+func (w *Watcher) podProgress() *progress {
+	switch {
+	case w.kubelet != nil && (w.kubelet.known || w.podFeed == nil):
+		return &w.kubelet.progress
+	case w.podFeed != nil:
+		return &w.podFeed.progress
+	}
+	return &progress{}
+}
+
+// podState is StateNone on a node without the kubelet's API, unless the API server is
+// read.
+func (w *Watcher) podState() State {
+	if k := w.kubelet; w.podFeed == nil && (k == nil || k.absent && !k.known) {
+		return StateNone
+	}
+	return w.podProgress().state()
+}
+
 // forget drops pods that are too old. Published devices do not age.
 func (w *Watcher) forget(now time.Time) {
-	if f := w.podFeed; f.known && f.failed != "" && now.Sub(f.heard) >= expire {
-		f.known, f.listed = false, false
+	if p := w.podProgress(); p.known && p.failed != "" && now.Sub(p.heard) >= expire {
+		p.known = false
+		if w.podFeed != nil {
+			w.podFeed.listed = false
+		}
 		clear(w.pods.pods)
 		w.dirty = true
 	}
@@ -96,7 +138,11 @@ func (w *Watcher) Status() Status {
 	defer w.mu.Unlock()
 	now := time.Now()
 	w.forget(now)
-	s := Status{Pods: w.podFeed.status(now, w.pods.count())}
+	s := Status{Pods: w.podProgress().status(now, w.pods.count())}
+	s.Pods.State = w.podState()
+	if w.kubelet != nil && w.kubelet.open {
+		s.Pods.LastMessage, s.Pods.Age = now, 0 // an open watch of a local socket is an answer
+	}
 	if w.opts.Slices {
 		s.Slices = new(w.sliceFeed.status(now, w.slices.count()))
 		s.Claims = new(w.claims.status(now, len(w.claims.of)))

@@ -356,7 +356,7 @@ func TestWatchGarbage(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	good := kube.Options{Server: "https://10.0.0.1:443", TokenFile: "t", CAFile: "c", Node: "node-1.example", Labels: []string{"team", "app.kubernetes.io/*"}}
+	good := kube.Options{Pods: true, Server: "https://10.0.0.1:443", TokenFile: "t", CAFile: "c", Node: "node-1.example", Labels: []string{"team", "app.kubernetes.io/*"}}
 	for _, c := range []struct {
 		name   string
 		change func(*kube.Options)

@@ -160,7 +160,7 @@ func TestNotes(t *testing.T) {
 		"kernelLog.mode=device":      "The container is privileged: kernelLog.mode=device",
 		"kernelLog.mode=none":        "The kernel log is not read: kernelLog.mode is none.",
 		"pcie.enabled=true":          "The kernel log is not read: kernelLog.mode is auto, and the container is not privileged for another reason",
-		"processes.enabled=true":     "For its name enable podMetadata.enabled or processes.podLogs",
+		"processes.enabled=true":     "For its name enable podMetadata.kubelet, podMetadata.enabled or processes.podLogs",
 		remediatorOn:                 "http://x-accel-exporter-remediator.n:19401/webhook",
 	} {
 		if got := notes(t, flags); !strings.Contains(got, want) {

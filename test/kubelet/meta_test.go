@@ -123,7 +123,7 @@ func (c *cluster) meta(t *testing.T, opts kube.Options) *meta {
 	t.Helper()
 	g := &gate{net: c.net}
 	opts.Server, opts.Node, opts.Dial = apiAddress, nodeName, g.dial
-	opts.Slices, opts.Timeout = true, guard
+	opts.Pods, opts.Slices, opts.Timeout = true, true, guard
 	opts.TokenFile, opts.CAFile = c.path("token"), c.path("cert")
 	w, err := kube.New(opts)
 	must(t, err)

@@ -10,6 +10,7 @@ import (
 // pod is a static pod. Its name in the cluster is that of the node longer.
 type pod struct {
 	name       string
+	team       string // a label
 	once       bool   // not started again
 	claim      string // that its containers may use
 	init       []container
@@ -22,6 +23,9 @@ type container struct {
 	devices map[string]int // resource: count
 	request string         // of the pod's claim, which this container uses
 }
+
+// secret is in the environment of every container.
+const secret = "hunter2"
 
 // self is the exporter's own pod.
 var self = pod{name: "accel-exporter", containers: []container{{name: "main"}}}
@@ -62,7 +66,7 @@ func (p pod) manifest() map[string]any {
 	return map[string]any{
 		"apiVersion": "v1",
 		"kind":       "Pod",
-		"metadata":   map[string]any{"name": p.name, "namespace": "ml"},
+		"metadata":   map[string]any{"name": p.name, "namespace": "ml", "labels": map[string]any{"team": p.team}},
 		"spec": map[string]any{
 			"restartPolicy":                 restart,
 			"terminationGracePeriodSeconds": 1,
@@ -77,6 +81,7 @@ func manifests(containers []container) (list []map[string]any) {
 		m := map[string]any{
 			"name": c.name, "image": "scratch.local/" + c.name + ":1", "imagePullPolicy": "IfNotPresent",
 			"resources": map[string]any{"limits": c.devices, "requests": c.devices},
+			"env":       []any{map[string]any{"name": "TOKEN", "value": secret}},
 		}
 		if c.request != "" {
 			m["resources"].(map[string]any)["claims"] = []any{map[string]any{"name": "claim", "request": c.request}}

@@ -58,6 +58,9 @@ type device struct {
 	replicas int
 	// offers are the resources under which it is allocatable, or was.
 	offers []offer
+	// byDRA: a DRA driver publishes it, or it was allocated by a claim. No device
+	// plugin offers it.
+	byDRA bool
 
 	down      string
 	up        bool // its source reports that it answers
@@ -85,6 +88,11 @@ type offer struct {
 	resource string
 	now      bool
 	labels   []string
+	// missing is since when the kubelet does not list the device as allocatable.
+	missing time.Time
+	// unlisted: it was allocated since, so that the kubelet's list does not have it
+	// whether it is allocatable or not. A device plugin may report an empty topology.
+	unlisted bool
 }
 
 // identify takes the names of the device, and reports whether they changed.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
@@ -48,6 +49,8 @@ type join struct {
 	listed    int // allocations with series
 	omitted   int
 	beside    int // allocations of claims with administrative access
+	// claims: a claim was listed, and the devices of its driver are not known.
+	claims bool
 }
 
 func newJoin(n *node, o *Options) *join {
@@ -155,6 +158,8 @@ func (j *join) rejoin() {
 			j.beside++ // it uses the device beside its holder
 			continue
 		}
+		// With slices it is known which devices are allocated by claims.
+		j.claims = j.claims || !strings.Contains(p.Resource, "/") && (j.options.Meta == nil || len(j.options.Meta().Devices) == 0)
 		f := j.find(p)
 		if p.Ref.Form == podmap.FormProfile && f.how == podmap.HowAmbiguous {
 			j.ambiguous = append(j.ambiguous, p)

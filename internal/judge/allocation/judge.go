@@ -29,7 +29,7 @@ func New(o Options, s Settings) *Judge {
 	j.join = newJoin(&j.node, &j.options)
 	j.activity = activity{
 		node: &j.node, join: j.join, uses: podUses{of: map[podmap.Pod]int{}},
-		owners: owners{proc: o.Proc, dirs: o.PodDirs, known: map[int]*process{}},
+		owners: owners{proc: o.Proc, dirs: o.PodDirs, meta: o.Meta, known: map[int]*process{}},
 	}
 	j.publisher = publisher{node: &j.node, join: j.join, options: &j.options}
 	j.Apply(s)

@@ -38,9 +38,11 @@ func (j *Judge) Report() *Report {
 func (j *Judge) reportDevice(st *device) Device {
 	d := Device{ID: st.id, OmittedHolders: st.omitted}
 	for _, o := range st.offers {
-		if o.now {
+		switch {
+		case o.unlisted:
+		case o.now:
 			d.Allocatable = append(d.Allocatable, o.resource)
-		} else {
+		default:
 			d.NotAllocatable = append(d.NotAllocatable, o.resource)
 		}
 	}

@@ -30,7 +30,9 @@ func (m *meta) publish(s *collector.Snapshot, n *node, o *Options) {
 		return
 	}
 	st := o.MetaStatus()
-	s.Node = publishFeed(s.Node, "pods", &st.Pods)
+	if st.Pods.State != kube.StateNone {
+		s.Node = publishFeed(s.Node, "pods", &st.Pods)
+	}
 	if st.Slices != nil {
 		s.Node = publishFeed(s.Node, "slices", st.Slices)
 	}

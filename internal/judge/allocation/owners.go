@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/podmap"
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
 	"github.com/accel-exporter/accel-exporter/podmap/proc"
 )
 
@@ -13,6 +14,7 @@ import (
 type owners struct {
 	proc  *proc.Map
 	dirs  *proc.PodDirs
+	meta  func() *kube.Map
 	known map[int]*process
 
 	tidied time.Time
@@ -56,6 +58,12 @@ func (o *owners) of(pid int, now time.Time) *process {
 // name finds the name of a process's pod, and starts a new list of pods if it
 // is not among the known ones.
 func (o *owners) name(p *process, now time.Time) {
+	if o.meta != nil {
+		if pod, ok := o.meta().PodOf(p.owner.PodUID); ok {
+			p.pod, p.named = podmap.Pod{Namespace: pod.Namespace, Name: pod.Name}, true
+			return
+		}
+	}
 	if o.dirs == nil {
 		return
 	}

@@ -34,6 +34,9 @@ func (p *publisher) publish(st *device, d *collector.Device) {
 	}
 	if !p.pods.AllocatableTime.IsZero() {
 		for i := range st.offers {
+			if st.offers[i].unlisted {
+				continue
+			}
 			r = append(r, collector.Reading{Metric: collector.DeviceAllocatable, Labels: st.offers[i].labels, Value: boolean(st.offers[i].now)})
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 	"github.com/accel-exporter/accel-exporter/podmap"
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
 // availability returns the availability of each device with its reason.
@@ -172,6 +173,68 @@ func TestAllocatableUnknown(t *testing.T) {
 	r.offer("nvidia.com/mig-3g.40gb", mig1)
 	r.after(time.Second, device(gpuA, 0), other, device(gpuB, 1), slice(mig1, gpuB, 1, 1, "3g.40gb"), slice(mig2, gpuB, 1, 2, "1g.10gb"))
 	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", "m1 nvidia.com/mig-3g.40gb 1")
+}
+
+// TestAllocatableByClaims: a device that a DRA driver publishes, or that was ever claimed,
+// is not withheld by the device plugin of devices like it.
+func TestAllocatableByClaims(t *testing.T) {
+	gpuC := "GPU-5f1c9a1e-0003-0003-0003-000000000003"
+	published := &kube.Map{}
+	r := newRig(t, func(r *rig) { r.options.Meta = func() *kube.Map { return published } })
+	step := func() {
+		t.Helper()
+		r.after(10*time.Second, device(gpuA, 0), device(gpuB, 1), device(gpuC, 2))
+	}
+	r.offer(gpu, gpuA)
+	step()
+	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", "B nvidia.com/gpu 0", gpuC+" nvidia.com/gpu 0")
+	published.Devices = []kube.Device{{Driver: "gpu.nvidia.com", Pool: "node", Name: "gpu-7", UUID: gpuB}}
+	r.list()
+	step()
+	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", gpuC+" nvidia.com/gpu 0")
+	r.want(collector.ResourceDevices, "nvidia.com/gpu 2")
+
+	// Without slices a claim shows that the node has such devices.
+	published.Devices = nil
+	r = newRig(t)
+	r.list(alloc("a", "gpu.nvidia.com", "gpu-1", claimed))
+	r.offer(gpu, gpuA)
+	step()
+	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1")
+	r.list()
+	step()
+	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1")
+	r.offer(gpu, gpuA, gpuC)
+	step()
+	r.offer(gpu, gpuA)
+	step()
+	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", gpuC+" nvidia.com/gpu 0") // which it was
+}
+
+// TestAllocatableThoughUnlisted: a device that a pod gets while the kubelet does not list
+// it as allocatable is allocatable, unlike a device that became unhealthy on its pod.
+func TestAllocatableThoughUnlisted(t *testing.T) {
+	r := newRig(t)
+	step := func() {
+		t.Helper()
+		r.after(10*time.Second, device(gpuA, 0), device(gpuB, 1))
+	}
+	r.offer(gpu, gpuA)
+	step()
+	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", "B nvidia.com/gpu 0")
+	r.list(alloc("a", gpu, gpuB, func(h *podmap.Allocation) { h.After = start })) // it may have got it before
+	step()
+	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", "B nvidia.com/gpu 0")
+	r.list(alloc("b", gpu, gpuB, func(h *podmap.Allocation) { h.After = r.now }))
+	step()
+	r.list()
+	step()
+	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1")
+	r.offer(gpu, gpuA, gpuB)
+	step()
+	r.offer(gpu, gpuA)
+	step()
+	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", "B nvidia.com/gpu 0")
 }
 
 // TestPodmap: the metrics about the kubelet.

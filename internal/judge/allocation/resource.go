@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
@@ -72,42 +73,78 @@ func (j *join) offer(counted map[idKey]bool) {
 	if j.pods.AllocatableTime.IsZero() {
 		return
 	}
+	j.markDRA()
 	for _, st := range j.order {
-		st.updateOffers(listed)
+		st.updateOffers(listed, j.round, j.pods.AllocatableTime)
 		if st.parts == 0 {
 			j.siblings(st, listed)
 		}
 	}
 }
 
+// markDRA marks the devices of DRA drivers.
+func (j *join) markDRA() {
+	for _, st := range j.order {
+		st.byDRA = st.byDRA || st.claimed(j.round)
+	}
+	if j.options.Meta == nil {
+		return
+	}
+	for _, d := range j.options.Meta().Devices {
+		a := podmap.Allocation{Resource: d.Driver, Pool: d.Pool, DeviceID: d.Name, Ref: podmap.ParseDRA(d.Driver, d.Name)}
+		id, _ := j.index.ResolveDRA(a, podmap.SliceDevice{UUID: d.UUID, PCI: d.PCI, Partition: d.ParentUUID != ""})
+		if st := j.devices[id]; st != nil {
+			st.byDRA = true
+		}
+	}
+}
+
 // updateOffers updates the resources under which the device is allocatable.
-func (st *device) updateOffers(listed map[string]map[*device]bool) {
+func (st *device) updateOffers(listed map[string]map[*device]bool, round uint64, at time.Time) {
 	elsewhere := false
 	for i := range st.offers {
 		o := &st.offers[i]
 		o.now = listed[o.resource][st]
 		elsewhere = elsewhere || o.now
+		switch {
+		case o.now:
+			o.missing, o.unlisted = time.Time{}, false
+		case o.missing.IsZero():
+			o.missing = at
+		default:
+			o.unlisted = o.unlisted || st.allocatedSince(o, round)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(listed)) {
 		if listed[name][st] && !slices.ContainsFunc(st.offers, func(o offer) bool { return o.resource == name }) && len(st.offers) < maxListed {
-			st.offers = append(st.offers, offer{name, true, []string{text(name)}})
+			st.offers = append(st.offers, offer{resource: name, now: true, labels: []string{text(name)}})
 			elsewhere = true
 		}
 	}
 	// A device that is allocatable by another name is not missing under the
-	// first. A device with partitions is allocated in parts.
-	st.offers = slices.DeleteFunc(st.offers, func(o offer) bool { return !o.now && (elsewhere || st.parts > 0) })
+	// first. A device with partitions is allocated in parts, one of a DRA driver by
+	// claims.
+	st.offers = slices.DeleteFunc(st.offers, func(o offer) bool { return !o.now && (elsewhere || st.parts > 0 || st.byDRA) })
 }
 
-// siblings adds the resource of devices like st if st is not allocatable.
+// allocatedSince reports whether a pod got the device by a resource after the kubelet had
+// ceased to list it: after a complete list in which the pod did not have it.
+func (st *device) allocatedSince(o *offer, round uint64) bool {
+	return slices.ContainsFunc(st.allocations, func(a *allocation) bool {
+		return a.round == round && a.after.After(o.missing) && slices.Contains(a.resources, o.resource)
+	})
+}
+
+// siblings adds the resource of devices like st if st is not allocatable. On a node with
+// claims, and without their slices, such a device may be that of a DRA driver.
 func (j *join) siblings(st *device, listed map[string]map[*device]bool) {
-	if len(st.offers) > 0 || st.claimed(j.round) {
+	if len(st.offers) > 0 || st.byDRA || j.claims {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(listed)) {
 		for o := range listed[name] {
 			if o.class == st.class && o.vendor == st.vendor && o.model == st.model && o.profile == st.profile && (o.parent == "") == (st.parent == "") {
-				st.offers = append(st.offers, offer{name, false, []string{text(name)}})
+				st.offers = append(st.offers, offer{resource: name, labels: []string{text(name)}, missing: j.pods.AllocatableTime})
 				return
 			}
 		}

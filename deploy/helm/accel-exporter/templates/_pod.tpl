@@ -167,6 +167,10 @@ volumes:
 - name: pod-resources
   hostPath: {path: {{ .podResources.directory | quote }}, type: DirectoryOrCreate}
 {{- end }}
+{{- if and .podResources.enabled .podMetadata.kubelet }}
+- name: pods-api
+  hostPath: {path: {{ .podMetadata.kubeletDirectory | quote }}, type: DirectoryOrCreate}
+{{- end }}
 {{- if include "accel-exporter.files" $ }}
 - name: files
   configMap: {name: {{ include "accel-exporter.fullname" $ }}}
@@ -240,6 +244,9 @@ volumes:
 mounts:
 {{- if .podResources.enabled }}
 - {name: pod-resources, mountPath: /var/lib/kubelet/pod-resources, readOnly: true}
+{{- end }}
+{{- if and .podResources.enabled .podMetadata.kubelet }}
+- {name: pods-api, mountPath: /var/lib/kubelet/pods-api, readOnly: true}
 {{- end }}
 {{- if include "accel-exporter.files" $ }}
 - {name: files, mountPath: /etc/accel-exporter/files, readOnly: true}
