@@ -28,15 +28,14 @@ func (f faults) clockSet(by time.Duration) {
 
 // history is the event counts of one device.
 type history struct {
-	seen    bool // a source has or had a device of this ID
-	based   bool // has the counters that start at 0
-	extra   []int
-	xids    cells
-	reports cells
-	last    cells // time by xid and partition
-	sxids   cells
-	events  cells
-	open    []report
+	seen   bool // a source has or had a device of this ID
+	based  bool // has the counters that start at 0
+	extra  []int
+	xids   cells
+	last   cells // time by xid and partition
+	sxids  cells
+	events cells
+	open   []report
 }
 
 // report is a number of faults of one code within one second, and how many of
@@ -51,11 +50,10 @@ type report struct {
 
 func newHistory() *history {
 	return &history{
-		xids:    cells{metric: XidErrors},
-		reports: cells{metric: XidReports},
-		last:    cells{metric: XidTimestamp},
-		sxids:   cells{metric: SXidErrors},
-		events:  cells{metric: DeviceEvents},
+		xids:   cells{metric: XidErrors},
+		last:   cells{metric: XidTimestamp},
+		sxids:  cells{metric: SXidErrors},
+		events: cells{metric: DeviceEvents},
 	}
 }
 
@@ -109,7 +107,6 @@ func (f faults) count(e *Event, known bool, now time.Time) (counted, again bool)
 			return false, false
 		}
 		if e.Kind == EventXid {
-			h.reports.add(1, code, e.Source)
 			h.last.at([]string{code, e.Partition}).Value = seconds(e.Time)
 		}
 		if again = h.pair(e, now); !again {
@@ -145,7 +142,7 @@ func (h *history) pair(e *Event, now time.Time) bool {
 
 // adopt adds the counts of the same device under another name.
 func (h *history) adopt(o *history) {
-	for _, pair := range [][2]*cells{{&h.xids, &o.xids}, {&h.reports, &o.reports}, {&h.sxids, &o.sxids}, {&h.events, &o.events}} {
+	for _, pair := range [][2]*cells{{&h.xids, &o.xids}, {&h.sxids, &o.sxids}, {&h.events, &o.events}} {
 		for _, r := range pair[1].list {
 			pair[0].at(r.Labels).Value += r.Value
 		}

@@ -12,15 +12,6 @@ var (
 		From:   []string{"NVML nvmlEventSetWait_v2, event type 0x8; 999 is the driver's mark for an unknown Xid", "kernel log, NVRM: Xid", "DCGM field 230"},
 		Level:  inForce,
 	})
-	// No rule or board reads it; it is queried to see which witness reported an Xid.
-	XidReports = define(Metric{
-		Name:   "accel_gpu_xid_reports_total",
-		Help:   "Xid events of a GPU as reported by each source, by number. An event that two sources report is in both; one that NVML did not deliver is only in the kernel log's.",
-		Kind:   Counter,
-		Labels: []string{"xid", "source"},
-		Values: []string{"source: nvidia (NVML), kernellog, dcgm"},
-		From:   []string{"NVML nvmlEventSetWait_v2", "kernel log, NVRM: Xid", "DCGM field 230"},
-	})
 	SXidErrors = define(Metric{
 		Name:   "accel_nvswitch_sxid_errors_total",
 		Help:   "SXid events of an NVSwitch since the exporter started, by number; device is the switch's PCI address.",

@@ -209,7 +209,7 @@ func (f faults) attach(s *Snapshot, extra []int) {
 }
 
 func (h *history) append(out []Reading) []Reading {
-	for _, c := range []*cells{&h.xids, &h.reports, &h.last, &h.sxids, &h.events} {
+	for _, c := range []*cells{&h.xids, &h.last, &h.sxids, &h.events} {
 		out = append(out, c.list...)
 	}
 	return out

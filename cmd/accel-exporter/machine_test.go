@@ -24,7 +24,7 @@ const kernelLogRead = `^accel_source_up\{reason="",source="kernellog"\} 1$`
 
 var (
 	gpuUp    = regexp.MustCompile(`(?m)^accel_device_up\{device="(GPU-[^"]+)"`)
-	probeXid = regexp.MustCompile(`(?m)^accel_gpu_xid_reports_total\{device="([^"]+)",source="nvidia",xid="43"\} (\d+)$`)
+	probeXid = regexp.MustCompile(`(?m)^accel_gpu_xid_errors_total\{device="([^"]+)",xid="43"\} (\d+)$`)
 )
 
 // watchEvents waits until the worker receives the driver's events of every GPU. It
