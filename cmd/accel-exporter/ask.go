@@ -32,12 +32,7 @@ type askFlags struct {
 	httpConfig string
 }
 
-// flagged is an application or a command of kingpin.
-type flagged interface {
-	Flag(name, help string) *kingpin.FlagClause
-}
-
-func (f *askFlags) add(app flagged) {
+func (f *askFlags) add(app *kingpin.Application) {
 	app.Flag("url", "URL of the running exporter.").Default("http://localhost" + defaultAddress).PlaceHolder("URL").StringVar(&f.url)
 	app.Flag("http.config.file", "HTTP client configuration in Prometheus' format (basic_auth, authorization, tls_config), for an exporter that requires TLS or a password.").PlaceHolder("FILE").StringVar(&f.httpConfig)
 }

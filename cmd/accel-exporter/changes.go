@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"slices"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/amd"
@@ -29,10 +28,7 @@ func follow(ctx context.Context, s *collector.Sampler, call func(before, snap *c
 }
 
 // changes logs what changes from one Snapshot to the next.
-type changes struct {
-	log     *limitedLog
-	refused map[string][]string // calls that were logged, by device
-}
+type changes struct{ log *limitedLog }
 
 func (c *changes) logSnapshot(before, snap *collector.Snapshot) {
 	for i, s := range snap.Sources {
@@ -57,7 +53,6 @@ func (c *changes) logSnapshot(before, snap *collector.Snapshot) {
 	for _, change := range snap.Since(before) {
 		c.logDevice(change.Before, change.After)
 	}
-	c.logRefusals(snap)
 }
 
 // about returns the log of a device. Lines about partitions are limited together,
@@ -78,31 +73,6 @@ func (c *changes) logDevice(before, d *collector.Device) {
 	default:
 		c.about(d).Info("Device found", "device", d.ID, "model", d.Model, "pci", d.PCI, "parent", d.Parent)
 	}
-}
-
-// logRefusals logs each call that the driver begins to refuse for a device. A
-// device that fails reports none, which does not end them.
-func (c *changes) logRefusals(snap *collector.Snapshot) {
-	refused := map[string][]string{}
-	for i := range snap.Devices {
-		d := &snap.Devices[i]
-		before := c.refused[d.ID]
-		if d.Down != "" {
-			refused[d.ID] = before
-			continue
-		}
-		for _, r := range d.Readings {
-			if r.Metric != collector.CallRefused {
-				continue
-			}
-			call := r.Labels[0]
-			if refused[d.ID] = append(refused[d.ID], call); !slices.Contains(before, call) {
-				lost, remedy := explainRefusal(call)
-				c.about(d).Warn("Driver refuses a call", "device", d.ID, "call", call, "code", r.Labels[1], "missing", lost, "remedy", remedy)
-			}
-		}
-	}
-	c.refused = refused
 }
 
 // explainRefusal returns what is missing where a call is refused, and what permits it.

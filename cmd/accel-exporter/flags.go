@@ -27,7 +27,6 @@ const (
 
 // flags is the command line of the exporter.
 type flags struct {
-	all *kingpin.Application
 	webFlags
 	sampleFlags
 	stateDir    string
@@ -69,7 +68,7 @@ Other commands, each with its own --help: "who" prints the pods and processes on
 
 // parse adds the flags of the exporter to app, and sets and checks them.
 func (f *flags) parse(app *kingpin.Application, args []string, stdout, stderr io.Writer) (err error) {
-	f.all, f.log = app, &promslog.Config{Writer: stderr}
+	f.log = &promslog.Config{Writer: stderr}
 	f.webFlags.add(app)
 	f.sampleFlags.add(app)
 	app.Flag("path.state", "Directory of a file with the identity of each device and the faults that only an event reported, so that a device keeps its name, its pod and its verdict after a restart of the exporter. By default nothing is written.").PlaceHolder("DIR").StringVar(&f.stateDir)

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/alecthomas/kingpin/v2"
 	"golang.org/x/sys/unix"
 
 	"github.com/accel-exporter/accel-exporter/internal/status"
@@ -22,7 +23,7 @@ type viewFlags struct {
 	color string
 }
 
-func (f *viewFlags) add(app flagged) {
+func (f *viewFlags) add(app *kingpin.Application) {
 	app.Flag("json", "Print the answer as JSON.").BoolVar(&f.json)
 	app.Flag("color", "Use colours: auto (on a terminal, unless NO_COLOR is set), always or never.").Default("auto").EnumVar(&f.color, "auto", "always", "never")
 }
@@ -44,13 +45,6 @@ func (f *viewFlags) screen(out io.Writer) *screen {
 		}
 	}
 	return s
-}
-
-// noMatch is an argument that matches nothing.
-type noMatch struct{ what, argument string }
-
-func (e noMatch) Error() string {
-	return fmt.Sprintf("no %s matches %q; without an argument, all are listed", e.what, e.argument)
 }
 
 // show prints a value, as JSON if a flag asks for it.

@@ -142,10 +142,8 @@ const shutdownPatience = 3 * time.Second
 
 // run serves until ctx is done or the listener fails.
 func (p *serving) run(ctx context.Context) error {
-	var open connections
 	server := &http.Server{
 		Handler:           p.handler(),
-		ConnState:         open.track,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
@@ -227,51 +225,6 @@ func (p *serving) handler() http.Handler {
 	}
 	mux.HandleFunc("/", p.forPeople(pages.ServeHTTP))
 	return mux
-}
-
-// maxConnections leaves file descriptors for workers, the kubelet and
-// Alertmanager: the usual limit is 1024 and more.
-const maxConnections = 256
-
-// connections limits the connections of a server. Beyond the limit, a
-// connection that waits for a request is closed, so that idle clients cannot
-// keep others out.
-type connections struct {
-	mu   sync.Mutex
-	open map[net.Conn]http.ConnState
-}
-
-// track is the ConnState of an http.Server.
-func (c *connections) track(conn net.Conn, state http.ConnState) {
-	if victim := c.note(conn, state); victim != nil {
-		victim.Close()
-	}
-}
-
-// note returns a connection to close, or nil.
-func (c *connections) note(conn net.Conn, state http.ConnState) net.Conn {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if state == http.StateClosed || state == http.StateHijacked {
-		delete(c.open, conn)
-		return nil
-	}
-	if c.open == nil {
-		c.open = map[net.Conn]http.ConnState{}
-	}
-	c.open[conn] = state
-	if len(c.open) <= maxConnections {
-		return nil
-	}
-	victim := conn
-	for other, s := range c.open {
-		if s != http.StateActive && other != conn {
-			victim = other
-			break
-		}
-	}
-	delete(c.open, victim)
-	return victim
 }
 
 // ready answers 200 once every source has had its first outcome, good or bad.

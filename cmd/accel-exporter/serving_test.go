@@ -1,43 +1,11 @@
 package main
 
 import (
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 )
-
-// TestConnections: clients that hold connections and send nothing do not keep a
-// scrape out.
-func TestConnections(t *testing.T) {
-	var open connections
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	s.Config.ConnState = open.track
-	s.Start()
-	defer s.Close()
-	for range maxConnections + 50 {
-		c, err := net.Dial("tcp", s.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-	}
-	for range 3 {
-		resp, err := http.Get(s.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-	}
-	open.mu.Lock()
-	defer open.mu.Unlock()
-	if n := len(open.open); n > maxConnections {
-		t.Errorf("%d connections are open", n)
-	}
-}
 
 // TestReleaseFileIsNoLink: a link in the release directory is not followed.
 func TestReleaseFileIsNoLink(t *testing.T) {

@@ -43,7 +43,7 @@ func whoCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	f := &frame{view: v, local: ask.local(), wide: *wide, filters: *what}
 	for _, w := range *what {
 		if !slices.ContainsFunc(v.Devices, func(d status.Device) bool { return f.fits(&d, w) }) {
-			return noMatch{"device", w}
+			return fmt.Errorf("no device matches %q; without an argument, all are listed", w)
 		}
 	}
 	if len(*what) > 0 {

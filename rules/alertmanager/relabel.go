@@ -39,9 +39,6 @@ func (t *Text) UnmarshalText(data []byte) error {
 	return nil
 }
 
-// MarshalText implements encoding.TextMarshaler.
-func (t Text) MarshalText() ([]byte, error) { return []byte(t.Value), nil }
-
 func (t Text) or(other string) string {
 	if t.Set {
 		return t.Value

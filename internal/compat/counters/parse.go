@@ -210,20 +210,14 @@ func (p *parser) field(r *Row, c cell, f dcgmfield.Field) bool {
 // alike suggests the field that an unknown name resembles most. More than two
 // different letters are another field: ENC_UTIL is not GPU_UTIL.
 func alike(name string) string {
-	best, least := "", 3
+	var names []string
 	for _, f := range dcgmfield.All() {
-		for _, known := range append(f.Former, f.Name) {
-			if more := len(name) - len(known); more > least || -more > least {
-				continue
-			}
-			d := wording.Distance(strings.ToUpper(name), strings.ToUpper(known))
-			if d < least || d == least && best != "" && known < best {
-				best, least = known, d
-			}
+		names = append(append(names, f.Name), f.Former...)
+	}
+	for _, near := range wording.Nearest(strings.ToUpper(name), names, 1) {
+		if wording.Distance(strings.ToUpper(name), strings.ToUpper(near)) <= 2 {
+			return ", perhaps " + near
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return ", perhaps " + best
+	return ""
 }
