@@ -47,7 +47,7 @@ func TestHangBeforeFirstAnswer(t *testing.T) {
 			}, allocation.DefaultSettings()))
 			done := make(chan error)
 			go func() { done <- sampler.Run(ctx) }()
-			for stuck, deadline := 0, time.Now().Add(5*time.Minute); stuck < 40; {
+			for stuck, deadline := 0, time.Now().Add(5*time.Minute); stuck < 10; {
 				next := sampler.Next()
 				snap := sampler.Latest()
 				if time.Now().After(deadline) {

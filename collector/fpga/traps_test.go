@@ -140,7 +140,7 @@ func TestTrap20NeverOpened(t *testing.T) {
 		if strings.HasPrefix(name, "v8") {
 			tree.Forbid("/sys/devices/*/*/*/hwmon/*/*_input")
 		}
-		s := open(t, mounted(t, tree), fpga.Options{PollInterval: time.Millisecond, SlowInterval: time.Nanosecond})
+		s := open(t, mounted(t, tree), fpga.Options{PollInterval: 10 * time.Millisecond, SlowInterval: time.Nanosecond})
 		for range 3 {
 			sample(t, s)
 		}

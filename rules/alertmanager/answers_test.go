@@ -128,23 +128,6 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestAllRefused: the number of log lines for refused alerts is bounded.
-func TestAllRefused(t *testing.T) {
-	bubble(t, settings(address), func(t *testing.T, m *manager, n *rig) {
-		m.answer = refuses(400, "no")
-		for i := range 500 {
-			n.Send(firing(fmt.Sprint("bad ", i)))
-		}
-		synctest.Wait()
-		if got := n.metrics()["alerts_dropped_total refused"]; got != 500 {
-			t.Errorf("dropped %v alerts", got)
-		}
-		if lines := strings.Count(n.log.String(), "\n"); lines > 25 {
-			t.Errorf("%d log lines", lines)
-		}
-	})
-}
-
 // TestTooLarge: an alert that is larger than the maximum request is dropped. A batch
 // is limited to the maximum request.
 func TestTooLarge(t *testing.T) {

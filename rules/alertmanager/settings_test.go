@@ -3,9 +3,6 @@ package alertmanager_test
 import (
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
@@ -14,76 +11,6 @@ import (
 // file is a configuration file with the section alertmanager.
 type file struct {
 	Alertmanager alertmanager.Settings `yaml:"alertmanager"`
-}
-
-const everything = `
-alertmanager:
-  http:
-    timeout: 5s
-    credentials_file: /run/secrets/token
-  endpoints:
-    - url: https://am-0.example:9093
-    - url: https://example.com/alertmanager/
-      http:
-        tls:
-          ca_file: /etc/ca.crt
-          cert_file: /etc/node.crt
-          key_file: /etc/node.key
-          server_name: am
-        basic_auth:
-          username: node
-          password_file: /run/secrets/password
-  external_labels:
-    cluster: east
-  alert_relabel_configs:
-    - source_labels: [severity]
-      regex: info|none
-      action: drop
-    - target_label: pod
-      replacement: ''
-  queue_size: 500
-  batch_size: 10
-  max_body_bytes: 65536
-`
-
-func TestSettings(t *testing.T) {
-	text := func(s string) alertmanager.Text { return alertmanager.Text{Value: s, Set: true} }
-	f := file{alertmanager.DefaultSettings()}
-	if err := strict.Decode("x", nil, &f); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(alertmanager.DefaultSettings(), f.Alertmanager); diff != "" {
-		t.Errorf("an empty file (-want +got):\n%s", diff)
-	}
-	if err := strict.Decode("x", []byte(everything), &f); err != nil {
-		t.Fatal(err)
-	}
-	want := alertmanager.Settings{
-		HTTP: alertmanager.HTTP{Timeout: 5 * time.Second, CredentialsFile: "/run/secrets/token"},
-		Endpoints: []alertmanager.Endpoint{
-			{URL: "https://am-0.example:9093"},
-			{URL: "https://example.com/alertmanager/", HTTP: alertmanager.HTTP{
-				TLS:       alertmanager.TLS{CAFile: "/etc/ca.crt", CertFile: "/etc/node.crt", KeyFile: "/etc/node.key", ServerName: "am"},
-				BasicAuth: alertmanager.BasicAuth{Username: "node", PasswordFile: "/run/secrets/password"},
-			}},
-		},
-		ExternalLabels: map[string]string{"cluster": "east"},
-		Relabel: []alertmanager.Relabel{
-			{SourceLabels: []string{"severity"}, Regex: text("info|none"), Action: "drop"},
-			{TargetLabel: "pod", Replacement: text("")},
-		},
-		QueueSize: 500, BatchSize: 10, MaxBody: 65536,
-	}
-	if diff := cmp.Diff(want, f.Alertmanager); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	got := f.Alertmanager.WithURLs("https://EXAMPLE.com/alertmanager", "http://am-1.example")
-	if len(got.Endpoints) != 3 || got.Endpoints[2].URL != "http://am-1.example" || len(f.Alertmanager.Endpoints) != 2 {
-		t.Errorf("with those of the command line: %v", got.Endpoints)
-	}
-	if err := got.Check(); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestSettingsMistakes(t *testing.T) {

@@ -228,3 +228,41 @@ func TestApply(t *testing.T) {
 		t.Errorf("without rules: %v", got)
 	}
 }
+
+// TestSameLabels: a rule fails if two series of its result have the same labels.
+func TestSameLabels(t *testing.T) {
+	w := newWorld(t, group(`
+- record: r
+  expr: '{__name__=~"temp|wet"}'
+- alert: A
+  expr: '{__name__=~"temp|wet"} > 0'
+- record: good
+  expr: temp
+`))
+	w.set("temp 1", "wet 1")
+	w.at(0)
+	for _, name := range []string{"r", "A"} {
+		if r := w.rule(name); r.Health != engine.HealthError || !strings.Contains(r.LastError, "same labels") {
+			t.Errorf("%s: %s, %q", name, r.Health, r.LastError)
+		}
+	}
+	if got := w.query("good"); len(got) != 1 {
+		t.Errorf("good: %v", got)
+	}
+}
+
+// TestLimitOfGroup: a rule fails if its result exceeds the limit of its group, as in
+// Prometheus.
+func TestLimitOfGroup(t *testing.T) {
+	w := newWorld(t, "groups: [{name: g, limit: 1, rules: [{record: r, expr: temp}, {alert: A, expr: temp > 0}]}]")
+	w.set(`temp{d="1"} 1`, `temp{d="2"} 1`)
+	w.at(0)
+	for _, name := range []string{"r", "A"} {
+		if r := w.rule(name); r.Health != engine.HealthError || !strings.Contains(r.LastError, "limit is 1") {
+			t.Errorf("%s: %s, %q", name, r.Health, r.LastError)
+		}
+	}
+	if got := w.alerts(); got != nil {
+		t.Errorf("alerts: %v", got)
+	}
+}

@@ -129,14 +129,3 @@ func TestTour(t *testing.T) {
 		}
 	}
 }
-
-func TestPrints(t *testing.T) {
-	const text = "a  b\nc 1 d\ne\n"
-	for want, ok := range map[string]bool{
-		"a b\ne\n": true, "c … d\n": true, "e\na b\n": false, "c\n": false, "c … e\n": false, "": true,
-	} {
-		if err := prints(text, want); (err == nil) != ok {
-			t.Errorf("%q: %v", want, err)
-		}
-	}
-}

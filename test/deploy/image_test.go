@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
@@ -12,93 +11,41 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/moby/buildkit/frontend/dockerfile/instructions"
-	"github.com/moby/buildkit/frontend/dockerfile/parser"
 )
 
-// stages reads the Dockerfile as the builder does.
-func stages(t *testing.T) ([]instructions.Stage, []instructions.ArgCommand) {
-	t.Helper()
-	file, err := parser.Parse(bytes.NewReader(read(t, "Dockerfile")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(file.Warnings) > 0 {
-		t.Errorf("%v", file.Warnings)
-	}
-	stages, args, err := instructions.Parse(file.AST, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return stages, args
-}
-
-// images are the stages that are images, with the stage that makes the
-// programs of each.
-var images = map[string]struct {
-	build    string
-	programs []string
-}{
-	"exporter":   {"build", []string{"/out/accel-exporter"}},
-	"remediator": {"build-remediator", []string{"/out/accel-remediator"}},
-}
-
-// TestDockerfile: each image runs as its own user, has the files of its build
-// and no more, and can be pinned by digest.
+// TestDockerfile: each image runs as its own user, has the licences of its modules and no
+// shell, and is made by the Go of go.mod on bases that can be pinned by digest.
 func TestDockerfile(t *testing.T) {
-	all, args := stages(t)
-	bases := map[string]string{}
-	for _, a := range args {
-		bases["${"+a.Args[0].Key+"}"] = a.Args[0].ValueString()
-	}
-	for _, stage := range all {
-		if base := bases[stage.BaseName]; base == "" || strings.HasSuffix(base, ":latest") {
-			t.Errorf("%s is from %q, %q", stage.Name, stage.BaseName, base)
-		}
-		if want, ok := images[stage.Name]; ok {
-			image(t, &stage, want.build, want.programs)
-		}
-	}
-	if last := all[len(all)-1].Name; len(all) != 4 || last != "exporter" {
-		t.Errorf("%d stages; the image that is built where none is named is %q", len(all), last)
-	}
+	text := string(read(t, "Dockerfile"))
 	goVersion := regexp.MustCompile(`(?m)^go (\S+)$`).FindSubmatch(read(t, "go.mod"))[1]
-	if image := bases["${GO_IMAGE}"]; !strings.HasPrefix(image, "golang:"+string(goVersion)+"-") {
-		t.Errorf("built by %s, go.mod has %s", image, goVersion)
+	if !strings.Contains(text, "ARG GO_IMAGE=golang:"+string(goVersion)+"-") || strings.Contains(text, ":latest") {
+		t.Errorf("not made by Go %s, or on a base without a version", goVersion)
 	}
-}
-
-func image(t *testing.T, stage *instructions.Stage, build string, want []string) {
-	t.Helper()
-	user, programs, licences := "", []string{}, false
-	for _, c := range stage.Commands {
-		switch c := c.(type) {
-		case *instructions.UserCommand:
-			user = c.User
-		case *instructions.CopyCommand:
-			if c.From != "" && c.From != build {
-				t.Errorf("%s has something from %s", stage.Name, c.From)
+	stages := strings.Split(text, "\nFROM ")[1:]
+	for _, stage := range stages {
+		base, body, _ := strings.Cut(stage, "\n")
+		_, name, _ := strings.Cut(base, " AS ")
+		if !strings.Contains(base, "${") {
+			t.Errorf("the base of %s has no argument", name)
+		}
+		if strings.HasPrefix(name, "build") {
+			continue
+		}
+		for _, line := range []string{
+			"USER 65532:65532", // a number: a kubelet cannot check whether a name is root
+			"COPY --from=build.* /out/accel-" + name + " /usr/local/bin/",
+			"COPY --from=build.* /usr/share/doc/accel-" + name + "/third-party-licenses",
+		} {
+			if !regexp.MustCompile(`(?m)^` + line + `$`).MatchString(body) {
+				t.Errorf("%s lacks %s", name, line)
 			}
-			switch {
-			case c.DestPath == "/usr/share/doc/accel-"+stage.Name+"/third-party-licenses":
-				licences = true
-			case c.From == build:
-				programs = c.SourcePaths
-			}
-		case *instructions.RunCommand:
-			t.Errorf("something runs in %s, which has no shell", stage.Name)
+		}
+		if strings.Contains(body, "\nRUN ") {
+			t.Errorf("something runs in %s, which has no shell", name)
 		}
 	}
-	// A number: a kubelet cannot check whether a name is root.
-	if user != "65532:65532" {
-		t.Errorf("%s: user is %q", stage.Name, user)
-	}
-	if !licences {
-		t.Errorf("%s has no licences of the linked modules", stage.Name)
-	}
-	if !slices.Equal(programs, want) {
-		t.Errorf("%s: programs are %q, want %q", stage.Name, programs, want)
+	if last := stages[len(stages)-1]; len(stages) != 4 || !strings.Contains(last, " AS exporter\n") {
+		t.Errorf("%d stages; the last one, which is built where none is named, is not the exporter", len(stages))
 	}
 }
 

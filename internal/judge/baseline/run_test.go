@@ -43,21 +43,6 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestFamilies: families with the same labels are compared separately.
-func TestFamilies(t *testing.T) {
-	j := baseline.New(parse(t, "entries: [{name: a, approved: {firmware: {x: [\"1\"]}, root_key: {x: [\"2\"]}}}]"), baseline.Options{})
-	for m, want := range map[*collector.Metric]string{
-		collector.FirmwareInfo:    "F x want 1 have 1: 0",
-		collector.FPGARootKeyInfo: "F root_key/x want 2 have 1: 1",
-	} {
-		s := snapshot(nil, collector.Device{ID: "F", Class: collector.FPGA, Readings: []collector.Reading{up, info(m, "x", "1")}})
-		j.Judge(s)
-		if diff := cmp.Diff([]string{"F is a", want}, concluded(s)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", m.Name, diff)
-		}
-	}
-}
-
 // TestApply: a new catalogue applies from the next Snapshot.
 func TestApply(t *testing.T) {
 	j := baseline.New(nil, baseline.Options{})

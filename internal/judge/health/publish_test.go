@@ -23,32 +23,6 @@ func values(d *collector.Device, m *collector.Metric) map[string]float64 {
 	return out
 }
 
-func TestFamilies(t *testing.T) {
-	j := health.New(health.Builtin(), health.Options{})
-	s := snapshot(start, news(xid(95), xid(32)), gpu(start), device("part", collector.GPU, start, childOf(gpuID)))
-	j.Judge(s)
-	for _, c := range []struct {
-		device int
-		metric *collector.Metric
-		want   map[string]float64
-	}{
-		{0, collector.DeviceHealth, map[string]float64{"healthy": 0, "degraded": 0, "failed": 1, "unknown": 0}},
-		{0, collector.DeviceAction, map[string]float64{
-			"none": 0, "inspect": 0, "update_software": 0, "restart_app": 0, "drain_p2p": 0, "recover_imex_domain": 0,
-			"reprogram": 0, "drain_and_reset": 0, "reset": 1, "restart_vm": 0, "reboot": 0, "replace": 0,
-		}},
-		{0, collector.DeviceHealthReason, map[string]float64{"xid_95 failed": 1, "xid_32 degraded": 1}},
-		{0, collector.DeviceFailures, map[string]float64{"": 1}},
-		{1, collector.DeviceHealth, map[string]float64{"healthy": 0, "degraded": 0, "failed": 1, "unknown": 0}},
-		{1, collector.DeviceHealthReason, map[string]float64{"xid_95 failed": 1, "xid_32 degraded": 1}},
-		{1, collector.DeviceFailures, map[string]float64{}},
-	} {
-		if diff := cmp.Diff(c.want, values(&s.Devices[c.device], c.metric)); diff != "" {
-			t.Errorf("device %d, %s: %s", c.device, c.metric.Name, diff)
-		}
-	}
-}
-
 // TestFailures: a device fails again only after it was healthy.
 func TestFailures(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
