@@ -35,13 +35,10 @@ func (f *compatFlags) add(app *kingpin.Application) {
 	app.Flag(compatFlag, "Serve the families of NVIDIA's dcgm-exporter in addition to those of this exporter, and accept its flags and environment variables: see docs/migrating-from-dcgm-exporter.md.").BoolVar(&f.on)
 	app.Flag("compat.release", "Release of dcgm-exporter whose default fields are served: 4.8 or 4.9. It also decides whether DCGM_FI_DEV_GPU_UTIL_RATIO in a counters file is a percentage (4.8) or a ratio (4.9); without it that row is left out, and the default is 4.8.").PlaceHolder("RELEASE").EnumVar(&f.release, string(counters.Release48), string(counters.Release49))
 	app.Flag("dcgm.fields", "Counters file of dcgm-exporter: the DCGM fields to serve and, with DCGM, to read. Reloaded like the configuration file. Default: the fields of dcgm-exporter.").PlaceHolder("FILE").StringVar(&f.fields)
-	app.Flag("compat.hostname-label", "Name of the node label on the families of dcgm-exporter: hostname, Hostname (before dcgm-exporter 4.8.3) or none.").Default("hostname").PlaceHolder("NAME").StringVar(&f.hostLabel)
+	app.Flag("compat.hostname-label", "Name of the node label on the families of dcgm-exporter: hostname, Hostname (before dcgm-exporter 4.8.3) or none.").Default("hostname").PlaceHolder("NAME").EnumVar(&f.hostLabel, "hostname", "Hostname", "none")
 }
 
 func (f *compatFlags) check() error {
-	if !slices.Contains([]string{"hostname", "Hostname", "none"}, f.hostLabel) {
-		return fmt.Errorf("--compat.hostname-label is %q; hostname, Hostname or none is accepted", f.hostLabel)
-	}
 	for _, text := range f.foreign.podLabels {
 		re, err := regexp.Compile(text)
 		if err != nil {

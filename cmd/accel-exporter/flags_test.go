@@ -59,7 +59,7 @@ func TestFlagMistakes(t *testing.T) {
 		"--dcgm.fields=DIR/list.csv":                    `DIR/list.csv:1:1: 1 columns; accepted are three`,
 		"--config.check --dcgm.fields=DIR/list.csv":     `DIR/list.csv:1:1: 1 columns; accepted are three`,
 		"--compat.dcgm-exporter --kubernetes-enable-pod-labels --kubernetes-pod-label-allowlist-regex=(": `--kubernetes-pod-label-allowlist-regex: error parsing regexp`,
-		"--compat.hostname-label=host":                                                `--compat.hostname-label is "host"; hostname, Hostname or none`,
+		"--compat.hostname-label=host":                                                `--compat.hostname-label is "host"; accepted are hostname, Hostname, none`,
 		"--compat.dcgm-exporter -c fast":                                              `-c is "fast"; milliseconds`,
 		"--web.telemetry-path=/debug/state":                                           `telemetry-path`,
 		"--web.listen-address=abc":                                                    `--web.listen-address is "abc"; HOST:PORT, :PORT or vsock://:PORT is accepted`,

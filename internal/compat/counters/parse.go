@@ -18,8 +18,6 @@ import (
 // Bounds of a counters file. A field occurs once, which bounds the rows.
 const (
 	maxSize     = 1 << 20 // bytes
-	maxLine     = 8 << 10 // bytes
-	maxHelp     = 1024    // bytes
 	maxMistakes = 100     // reading stops after this many
 	maxUnknown  = 1000    // rows with an unknown field
 )
@@ -88,11 +86,7 @@ func (p *parser) line(number int, text string) {
 	if bare := strings.TrimSpace(text); bare == "" || bare[0] == '#' {
 		return
 	}
-	switch {
-	case len(text) > maxLine:
-		p.mistake(number, 1, "%d bytes; up to %d are accepted in a line", len(text), maxLine)
-		return
-	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		p.mistake(number, 1, "not UTF-8 text")
 		return
 	}
@@ -136,9 +130,6 @@ func (p *parser) row(number int, cells []cell) {
 		skip = SkipType
 	default:
 		p.mistake(number, cells[1].column, "type %s; accepted are gauge, counter and label", wording.Quote(cells[1].text))
-	}
-	if len(r.Help) > maxHelp {
-		p.mistake(number, cells[2].column, "a help of %d bytes; up to %d are accepted", len(r.Help), maxHelp)
 	}
 	if len(p.mistakes) > before {
 		return
