@@ -165,6 +165,13 @@ func podDirs(dir string) func() ([]string, error) {
 	}
 }
 
+// close ends what a start that fails leaves behind.
+func (p *pods) close() {
+	if p.api != nil {
+		p.api.Close()
+	}
+}
+
 // run watches until ctx is done. It calls wake when allocations have changed.
 func (p *pods) run(ctx context.Context, wake func()) {
 	var loops sync.WaitGroup

@@ -49,6 +49,7 @@ func runExporter(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if err != nil {
 		return err
 	}
+	defer allocs.close() // also where the exporter does not start
 	names, err := openIdentities(f.stateDir, &f.sources, log)
 	if err != nil {
 		return err

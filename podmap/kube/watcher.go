@@ -28,8 +28,8 @@ type Watcher struct {
 	last  *Map
 }
 
-// New returns a Watcher that does nothing before Run. The error names invalid
-// Options.
+// New returns a Watcher that requests nothing before Run. Close ends one that does not
+// run. The error names invalid Options.
 func New(opts Options) (*Watcher, error) {
 	opts = opts.withDefaults()
 	if err := opts.check(); err != nil {
@@ -58,6 +58,13 @@ func New(opts Options) (*Watcher, error) {
 		w.claims = newClaims(w)
 	}
 	return w, nil
+}
+
+// Close closes the connection to the kubelet, which is not open yet before Run.
+func (w *Watcher) Close() {
+	if w.kubelet != nil {
+		w.kubelet.conn.Close()
+	}
 }
 
 // Run follows the API server until ctx is done. It must be called once.
