@@ -31,6 +31,8 @@ type Cluster interface {
 	// had when the policy came into force. It is no error if one of the same key
 	// exists.
 	MakeJob(ctx context.Context, file string, c *Call) error
+	// Job returns the state of the Job of a call.
+	Job(ctx context.Context, c *Call) (JobState, error)
 }
 
 // Eviction is the result of an eviction.
@@ -69,4 +71,15 @@ type Call struct {
 	Alerts []string  `json:"alerts"`
 	// Devices are the devices that the alerts name.
 	Devices []string `json:"devices"`
+	// Claim is the claim of a test of a single device, nil else: its Job is bound to the
+	// node by its device.
+	Claim *Claim `json:"-"`
+}
+
+// Claim is a claim for exactly one device, in spite of its rule.
+type Claim struct {
+	Class  string
+	Device Device
+	// RuleUID is of the rule of the device, which owns the claim.
+	RuleUID string
 }

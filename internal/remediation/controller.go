@@ -146,7 +146,9 @@ func (c *Controller) pass(ctx context.Context) {
 		c.m.done("devices", map[bool]string{true: "done", false: "error"}[now.Devices.Err == nil])
 	}
 	now.Deleted = c.deleted(policy.subjects(now), began)
-	now.Missing = c.prove(ctx, policy.Returning(now))
+	returning := policy.Returning(now)
+	now.Jobs = c.testJobs(ctx, returning) // before the proofs, which cover the whole test then
+	now.Missing = c.prove(ctx, returning)
 	plan := policy.Plan(now)
 	steps := plan.steps()
 	if !c.o.Act {
@@ -222,6 +224,9 @@ func (c *Controller) do(ctx context.Context, p *Policy, s *Step) {
 	for i := range s.Evict {
 		how, err := c.o.Cluster.Evict(ctx, s.Node.Name, &s.Evict[i], false)
 		c.evicted(s, &s.Evict[i], how, err)
+	}
+	if s.Test != "" {
+		c.test(ctx, p, s)
 	}
 	if s.Patch.Empty() { // else the version for the record of a call is out of date
 		c.call(ctx, p, s)

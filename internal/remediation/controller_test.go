@@ -30,6 +30,7 @@ type cluster struct {
 
 	published []Published
 	rules     map[string]*TaintRule // by name
+	states    map[string]JobState   // of Jobs, by key
 	unlisted  error                 // why published and rules are not known
 	now       func() time.Time
 }
@@ -163,6 +164,17 @@ func (c *cluster) Evict(_ context.Context, node string, p *Pod, dry bool) (how E
 	return how, err
 }
 
+func (c *cluster) Job(_ context.Context, call *Call) (state JobState, err error) {
+	err = c.do("get job", func() error {
+		if c.jobs[call.Key] != nil {
+			state = c.states[call.Key]
+			state.Name = call.Key
+		}
+		return nil
+	})
+	return state, err
+}
+
 func (c *cluster) MakeJob(_ context.Context, _ string, call *Call) error {
 	return c.do("job", func() error { c.jobs[call.Key] = call; return nil })
 }
@@ -203,7 +215,7 @@ type rig struct {
 
 func newRig(t testing.TB, nodes int) *rig {
 	r := &rig{
-		cluster: &cluster{nodes: map[string]*Node{}, pods: map[string]string{}, notes: map[string]*Note{}, calls: map[string]int{}, jobs: map[string]*Call{}, rules: map[string]*TaintRule{}},
+		cluster: &cluster{nodes: map[string]*Node{}, pods: map[string]string{}, notes: map[string]*Note{}, calls: map[string]int{}, jobs: map[string]*Call{}, rules: map[string]*TaintRule{}, states: map[string]JobState{}},
 		alerts:  &listed{}, now: noon, act: true, policy: policy(t),
 		proves: &exporters{proof: Proof{Devices: map[string]string{"GPU-0": "healthy", "GPU-7": "healthy"}}},
 	}

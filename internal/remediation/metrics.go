@@ -38,7 +38,7 @@ func newMetrics(act bool) *metrics {
 	m.acting.WithLabelValues().Set(value(act))
 	m.failed.WithLabelValues()
 	for action, results := range map[string][]string{
-		"take_out": {"conflict"}, "mark": {"conflict"}, "let_in": {"conflict"}, "forget": {"conflict"}, "devices": nil, "condition": nil, "event": nil, "evict": {"refused"}, "call": nil,
+		"take_out": {"conflict"}, "mark": {"conflict"}, "let_in": {"conflict"}, "forget": {"conflict"}, "devices": nil, "test": nil, "condition": nil, "event": nil, "evict": {"refused"}, "call": nil,
 	} {
 		for _, result := range append(results, "done", "error") {
 			m.actions.WithLabelValues(action, result) // so that the first action counts as an increase

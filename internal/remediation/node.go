@@ -88,6 +88,11 @@ type Record struct {
 	Condition bool `json:"condition,omitempty"`
 	// Called are the hooks that were called.
 	Called []string `json:"called,omitempty"`
+	// Test is the hook whose Job must pass before the return, and Tested when the present
+	// test was begun. Failed is why the last one failed.
+	Test   string    `json:"test,omitempty"`
+	Tested time.Time `json:"tested,omitzero"`
+	Failed string    `json:"failed,omitempty"`
 	// Refused is why NoExecute is refused for the device.
 	Refused string `json:"refused,omitempty"`
 }

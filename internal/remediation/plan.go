@@ -23,13 +23,14 @@ const (
 	WithheldExporter   = "exporter"   // the exporter of the node does not answer, or has forgotten the fault
 	WithheldSource     = "source"     // a source of the exporter does not answer
 	WithheldDevice     = "device"     // a device that the alerts named is not healthy, or another has failed
+	WithheldTest       = "test"       // the test before the return has not passed yet
 	WithheldEviction   = "eviction"   // NoExecute would evict pods that the alerts do not name
 )
 
 // Withheld lists those reasons.
 var Withheld = []string{
 	WithheldHold, WithheldSuppressed, WithheldShare, WithheldHour, WithheldPace, WithheldBreaker, WithheldUnknown, WithheldPolicy,
-	WithheldExporter, WithheldSource, WithheldDevice, WithheldEviction,
+	WithheldExporter, WithheldSource, WithheldDevice, WithheldTest, WithheldEviction,
 }
 
 // Plan lists the actions that are due now. As JSON it is the page /debug/plan.
@@ -60,6 +61,8 @@ type Step struct {
 	// Begins and Ends: the patch takes the node out, or lets it in again.
 	Begins bool `json:"begins"`
 	Ends   bool `json:"ends"`
+	// Failed: the test before the return has failed.
+	Failed bool `json:"failed,omitempty"`
 	// Inspect: the node was taken out too often.
 	Inspect bool `json:"inspect"`
 	// Condition is the new condition of the node; zero leaves it.
@@ -74,6 +77,8 @@ type Step struct {
 	Devices []string `json:"devices"`
 	// Call are the hooks to call.
 	Call []string `json:"call"`
+	// Test is the hook whose Job is to be created as the test before the return.
+	Test string `json:"test,omitempty"`
 	// Since is when the node was taken out.
 	Since time.Time `json:"since,omitzero"`
 	// Withheld is why an action is withheld, empty if none is. Missing has more of it.
@@ -107,7 +112,9 @@ type Situation struct {
 	Deleted int
 	// Missing is what is missing for the return of what Policy.Returning lists, by key.
 	Missing map[string]Missing
-	Now     time.Time
+	// Jobs are the Jobs of the tests that were begun, by key.
+	Jobs map[string]JobState
+	Now  time.Time
 }
 
 // Returning returns the nodes and devices that may return if their exporters prove that
@@ -225,10 +232,18 @@ func (p *Policy) forgets(n *Node, now time.Time) bool {
 func (p *Policy) release(s *Step, n *Node, r *Record, in *Situation, c *counts) {
 	missing := in.Missing[n.key()]
 	switch s.Withheld = p.keeps(n, r, in); {
-	case s.Withheld != "" || p.waits(n, in):
-	case missing.Reason != "" && !n.admitted():
+	case s.Withheld != "":
+	case p.waits(n, in):
+		s.Missing = r.Failed
+	case n.admitted():
+		p.end(s, n, r, in.Now)
+	case missing.Reason == WithheldDevice && !r.Tested.IsZero():
+		s.failTest(n, r, missing.Text)
+	case missing.Reason != "":
 		s.Withheld, s.Missing = missing.Reason, missing.Text
-	case c.back >= p.Limits.ReturnsPerHour && !n.admitted():
+	case r.Test != "" && !s.tested(n, r, in):
+		s.Withheld = WithheldTest
+	case c.back >= p.Limits.ReturnsPerHour:
 		s.Withheld = WithheldPace
 	default:
 		p.end(s, n, r, in.Now)
@@ -241,7 +256,7 @@ func (p *Policy) keeps(n *Node, r *Record, in *Situation) string {
 	switch {
 	case !in.Alerts.heard():
 		return WithheldUnknown
-	case (in.Alerts.fires(r.Alerts, n) || n.Device == nil && !p.covers(r)) && !n.admitted():
+	case (in.Alerts.fires(r.Alerts, n) || n.Device == nil && !p.covers(r) || r.Test != "" && p.Hooks[r.Test].Job == "") && !n.admitted():
 		return WithheldPolicy
 	}
 	return ""
@@ -287,6 +302,8 @@ func (p *Policy) mark(s *Step, n *Node, w *want, r Record, history []time.Time, 
 	after.Taints = slices.Clone(n.Taints)
 	put(&after.Labels, HealthLabel, w.health)
 	r.Alerts, r.Health = w.alerts, w.health
+	r.Tested, r.Failed = time.Time{}, "" // a test from before the alert proves nothing
+	r.Test = cmp.Or(w.test, r.Test)
 	for _, id := range w.devices { // also of an alert that is resolved before the others
 		r.Devices = insert(r.Devices, id, maxDevices)
 	}

@@ -41,6 +41,8 @@ type Hook struct {
 	URL string `yaml:"url"`
 	// Job is a file with a Job, which is created for the node and runs on it.
 	Job string `yaml:"job"`
+	// Class is the DeviceClass of the claim of a test of a single device.
+	Class string `yaml:"class"`
 }
 
 // Rule is the actions for some alerts.
@@ -65,6 +67,8 @@ type Rule struct {
 	Evict bool `yaml:"evict"`
 	// Call is the name of a hook that is called once.
 	Call string `yaml:"call"`
+	// Test is the name of a hook whose Job must pass before the return.
+	Test string `yaml:"test"`
 }
 
 // Limits bound the number of nodes that are taken out and let in.
@@ -130,6 +134,9 @@ func (p *Policy) Check() error {
 		}
 		if _, ok := p.Hooks[r.Call]; r.Call != "" && !ok {
 			return strict.At(fmt.Errorf("found %q; accepted is the name of a hook", r.Call), "rules", i, "call")
+		}
+		if h := p.Hooks[r.Test]; r.Test != "" && (h.Job == "" || r.Device != "" && h.Class == "") {
+			return strict.At(fmt.Errorf("found %q; accepted is the name of a hook with job, and with class if the rule has device", r.Test), "rules", i, "test")
 		}
 	}
 	for name, h := range p.Hooks {

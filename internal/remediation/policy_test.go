@@ -22,6 +22,8 @@ func TestMistakes(t *testing.T) {
 		"rules: [{match: {a: b}, health: failed, call: reset}]":                                               `rules[0].call: found "reset"; accepted is the name of a hook`,
 		"rules: [{match: {a: b}, health: failed, taints: [{key: 'a b', effect: NoSchedule}]}]":                `rules[0].taints[0]: found the key "a b"`,
 		"rules: [{match: {a: b}, health: failed, taints: [{key: a, value: 'b c', effect: NoSchedule}]}]":      `rules[0].taints[0]: found the value "b c"`,
+		"rules: [{match: {a: b}, health: failed, test: reset}]\nhooks: {reset: {url: 'http://x/'}}":           `rules[0].test: found "reset"; accepted is the name of a hook with job`,
+		"rules: [{match: {a: b}, health: failed, device: PreferNoSchedule}]":                                  "rules[0].device: ",
 		"hooks: {Reset_GPU: {url: 'http://x/'}}":                                                              `hooks.Reset_GPU: found the name "Reset_GPU"`,
 		"hooks: {reset: {}}":                                                                                  "hooks.reset: found url and job both or neither",
 		"hooks: {reset: {url: 'ftp://x'}}":                                                                    "hooks.reset.url: found no address",

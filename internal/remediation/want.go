@@ -21,6 +21,7 @@ type want struct {
 	summary           string // of the worst alert
 	evict             []Pod
 	calls             []string
+	test              string   // of the last alert that has one
 	hurt              []Pod    // the pods that firing alerts name
 	devices           []string // that the alerts name, sorted and unique
 	// firing: one of the alerts may cause an action. unknown: an Alertmanager that listed
@@ -68,7 +69,7 @@ func (p *Policy) wants(in *Situation, subjects []Node) map[string]*want {
 		case d.Err != nil: // whether the node has to be taken out
 			r, unknown = &Rule{Health: r.Health}, true
 		case d.has(key, id):
-			r = &Rule{Health: r.Health, Evict: r.Evict, Call: r.Call, Device: r.Device}
+			r = &Rule{Health: r.Health, Evict: r.Evict, Call: r.Call, Test: r.Test, Device: r.Device}
 			key = deviceKey(key, id)
 		}
 		w := wants[key]
@@ -114,6 +115,9 @@ func (w *want) add(s *tracked, r *Rule, firing bool) {
 	w.condition = w.condition || r.Condition
 	if r.Call != "" && !slices.Contains(w.calls, r.Call) && firing {
 		w.calls = append(w.calls, r.Call)
+	}
+	if r.Test != "" {
+		w.test = r.Test
 	}
 	for _, pod := range s.pods() {
 		if firing && len(w.hurt) < maxPods {

@@ -103,6 +103,7 @@ var (
 		"ClusterRole resource.k8s.io resourceslices: list", "ClusterRole resource.k8s.io resourceslices: watch",
 		"ClusterRole resource.k8s.io devicetaintrules: list", "ClusterRole resource.k8s.io devicetaintrules: watch",
 	}
+	toTest  = []string{toMake, "Role batch jobs: get", "Role resource.k8s.io resourceclaims: create"}
 	toTaint = append([]string{
 		"ClusterRole resource.k8s.io devicetaintrules: create", "ClusterRole resource.k8s.io devicetaintrules: patch",
 		"ClusterRole resource.k8s.io devicetaintrules: delete",
@@ -127,6 +128,7 @@ func TestRemediatorRights(t *testing.T) {
 		{"one that evicts", act + evict, append([]string{toEvict}, toAct...)},
 		{"one that does not", act + someRule + ",remediator.policy.rules[0].evict=false", toAct},
 		{"one that makes Jobs", act + someRule + job, append([]string{toMake}, toAct...)},
+		{"one that tests single devices", act + device + job + ",remediator.policy.rules[0].test=reset", slices.Concat(toTest, toTaint, toAct)},
 		{"one with a hook that has a URL", act + someRule + ",remediator.policy.hooks.t.url=https://tickets.example", toAct},
 		{"rights that are given elsewhere", act + ",rbac.create=false", nil},
 	} {
@@ -138,7 +140,7 @@ func TestRemediatorRights(t *testing.T) {
 	t.Run("components", func(t *testing.T) {
 		same(t, toLook, build(t, "deploy/kustomize/overlays/remediator"))
 		same(t, toAct, build(t, "deploy/kustomize/overlays/remediator-act"))
-		same(t, slices.Concat([]string{toEvict, toMake}, toTaint, toAct), build(t, "test/deploy/testdata/remediator"))
+		same(t, slices.Concat([]string{toEvict}, toTest, toTaint, toAct), build(t, "test/deploy/testdata/remediator"))
 	})
 }
 

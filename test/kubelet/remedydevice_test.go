@@ -1,12 +1,15 @@
 package kubelet_test
 
 import (
+	"flag"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
 	"time"
 )
+
+var schedulerBinary = flag.String("kube-scheduler", "", "the scheduler; a test fails where it is not there")
 
 const (
 	taintRules = "/apis/resource.k8s.io/v1/devicetaintrules"
@@ -18,6 +21,7 @@ func (r *remedy) takeDevices(effect string) {
 	r.t.Helper()
 	policy := strings.Replace(remedyRules, "health: failed\n", "health: failed\n    device: "+effect+"\n", 1) + "limits: {share: 1}\n"
 	must(r.t, os.WriteFile(r.path("policy.yml"), []byte(policy), 0o600))
+	r.began = time.Now().Add(-time.Minute) // an alert may end at once
 }
 
 // publish makes the ResourceSlice of a node, of a driver whose devices have these UUIDs by
@@ -46,7 +50,7 @@ func (r *remedy) manage() {
 	r.t.Helper()
 	r.userConfig("admin", adminToken)
 	r.run("manager.log", program(r.t, *managerBinary, "kube-controller-manager-v*"), "--kubeconfig="+r.path("admin"), "--leader-elect=false", "--secure-port=0",
-		"--controllers=garbage-collector-controller,device-taint-eviction-controller")
+		"--controllers=garbage-collector-controller,device-taint-eviction-controller,job-controller,resourceclaim-controller")
 }
 
 // ruled returns the rules of a device as text: what each selects and its effect.
@@ -192,6 +196,62 @@ func TestRemedyDeviceKilledAtEveryStep(t *testing.T) {
 	if strings.Count(history, ",") > 0 || !r.clean("gpu-node") {
 		t.Errorf("history %s", history)
 	}
+}
+
+// A device returns after a test on it, which the scheduler allocates in spite of the taint.
+// A test that fails keeps it out until a person requests another.
+func TestRemedyDeviceTest(t *testing.T) {
+	t.Parallel()
+	r := newRemedy(t, "gpu-node")
+	r.manage()
+	r.run("scheduler.log", program(t, *schedulerBinary, "kube-scheduler-v*"), "--kubeconfig="+r.path("admin"), "--leader-elect=false", "--secure-port=0")
+	r.takeDevices("NoSchedule")
+	policy := strings.Replace(r.read("policy.yml"), "health: failed\n", "health: failed\n    test: burn\n", 1) + "hooks: {burn: {job: " + r.path("job.yml") + ", class: gpu}}\n"
+	must(t, os.WriteFile(r.path("policy.yml"), []byte(policy), 0o600))
+	must(t, os.WriteFile(r.path("job.yml"), []byte(resetJob), 0o600))
+	r.do(http.MethodPost, "/apis/resource.k8s.io/v1/deviceclasses", object{"metadata": object{"name": "gpu"}, "spec": object{}})
+	r.do(http.MethodPost, "/api/v1/namespaces/"+remediatorUser+"/serviceaccounts", object{"metadata": object{"name": "default"}})
+	r.do(http.MethodPatch, "/api/v1/namespaces/"+remediatorUser, object{"metadata": object{"labels": object{"pod-security.kubernetes.io/enforce": nil}}})
+	r.do(http.MethodPatch, "/api/v1/nodes/gpu-node/status", object{"status": object{
+		"capacity": object{"pods": "10", "cpu": "4", "memory": "8Gi"}, "allocatable": object{"pods": "10", "cpu": "4", "memory": "8Gi"},
+		"conditions": []any{object{"type": "Ready", "status": "True"}},
+	}})
+	r.publish("gpu-node", map[string]string{"gpu-0": "GPU-0", "gpu-3": "GPU-3"})
+	r.fire(time.Now().Add(time.Hour), "gpu-node")
+	r.act("--act", "--interval=1s")
+	await(t, "the device is out", r.remediator, func() bool { return r.ruled("GPU-0") == "gpu.example.com/gpu-node/gpu-0 NoSchedule" })
+	r.fire(time.Now().Add(-time.Second), "gpu-node")
+
+	namespace := "/api/v1/namespaces/" + remediatorUser
+	claims := "/apis/resource.k8s.io/v1/namespaces/" + remediatorUser + "/resourceclaims"
+	// tests ends the latest test in a phase, once it has a node and a device.
+	tests := func(n int, phase string) {
+		t.Helper()
+		var running object
+		await(t, "a test has the device", r.remediator, func() bool {
+			pods, list := r.list(namespace+"/pods"), r.list(claims)
+			for _, p := range pods {
+				if text(p.(object), "status", "phase") == "Pending" && text(p.(object), "spec", "nodeName") == "gpu-node" {
+					running = p.(object)
+				}
+			}
+			return len(list) == n && running != nil
+		})
+		claim := r.do(http.MethodGet, claims+"/"+text(running, "metadata", "labels", "batch.kubernetes.io/job-name"), nil)
+		results := claim["status"].(object)["allocation"].(object)["devices"].(object)["results"].([]any)
+		if len(results) != 1 || text(results[0].(object), "device") != "gpu-0" || r.ruled("GPU-0") != "gpu.example.com/gpu-node/gpu-0 NoSchedule" {
+			t.Errorf("the test has %v, the rule is %s", results, r.ruled("GPU-0"))
+		}
+		r.do(http.MethodPatch, namespace+"/pods/"+text(running, "metadata", "name")+"/status", object{"status": object{"phase": phase}})
+	}
+	tests(1, "Failed")
+	await(t, "a failed test keeps the device out", r.remediator, func() bool {
+		return r.shows(`accel_remediator_node_inspection_required{device="GPU-0",node="gpu-node",pool=""} 1`) && r.noted("default", "gpu-node", "AcceleratorsTestFailed")
+	})
+	name := text(r.list(taintRules)[0].(object), "metadata", "name")
+	r.do(http.MethodPatch, taintRules+"/"+name, object{"metadata": object{"annotations": object{"accel.health/inspect": nil}}})
+	tests(2, "Succeeded")
+	await(t, "the device returns", r.remediator, func() bool { return r.ruled("GPU-0") == "gpu.example.com/gpu-node/gpu-0 None" })
 }
 
 // The service account may make, change and delete its own rules, each of one device of

@@ -164,6 +164,11 @@ func (c *Cluster) MakeJob(ctx context.Context, file string, call *remediation.Ca
 	if manifest == nil {
 		return fmt.Errorf("%s: no manifest of this name is in force", file)
 	}
+	if call.Claim != nil {
+		if err := c.makeClaim(ctx, call); err != nil {
+			return err
+		}
+	}
 	err := c.change(ctx, func(ctx context.Context) error {
 		_, err := c.client.BatchV1().Jobs(c.namespace).Create(ctx, jobFor(manifest, c.namespace, call), metav1.CreateOptions{FieldManager: component})
 		return err
@@ -174,12 +179,16 @@ func (c *Cluster) MakeJob(ctx context.Context, file string, call *remediation.Ca
 	return err
 }
 
+func jobName(call *remediation.Call) string {
+	sum := sha256.Sum256([]byte(call.Key))
+	return "accel-" + call.Hook + "-" + hex.EncodeToString(sum[:8])
+}
+
 // jobFor returns the Job of a call. It runs on the node despite all taints. The
 // environment of its containers describes the call.
 func jobFor(manifest *batchv1.Job, namespace string, call *remediation.Call) *batchv1.Job {
 	job := manifest.DeepCopy()
-	sum := sha256.Sum256([]byte(call.Key))
-	job.Name, job.GenerateName, job.Namespace = "accel-"+call.Hook+"-"+hex.EncodeToString(sum[:8]), "", namespace
+	job.Name, job.GenerateName, job.Namespace = jobName(call), "", namespace
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, "accel.health/node", call.Node)
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, "accel.health/key", call.Key)
 	if job.Spec.TTLSecondsAfterFinished == nil {
@@ -187,7 +196,11 @@ func jobFor(manifest *batchv1.Job, namespace string, call *remediation.Call) *ba
 		job.Spec.TTLSecondsAfterFinished = &ttl
 	}
 	pod := &job.Spec.Template.Spec
-	pod.NodeName = call.Node
+	if call.Claim != nil {
+		claimDevice(job)
+	} else {
+		pod.NodeName = call.Node
+	}
 	pod.Tolerations = append(pod.Tolerations, corev1.Toleration{Operator: corev1.TolerationOpExists})
 	env := []corev1.EnvVar{
 		{Name: "ACCEL_NODE", Value: call.Node},

@@ -43,6 +43,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- range $policy.rules }}
 {{- if .evict }}{{ $_ := set $asks "evict" true }}{{ end }}
 {{- if .device }}{{ $_ := set $asks "device" true }}{{ end }}
+{{- if .test }}{{ $_ := set $asks "test" true }}{{ end }}
 {{- end }}
 {{- range $policy.hooks }}
 {{- if .job }}{{ $_ := set $asks "job" true }}{{ end }}
