@@ -83,3 +83,23 @@ func TestClearMendsTheMachine(t *testing.T) {
 		t.Errorf("a device that does not exist is cleared: %v", err)
 	}
 }
+
+// TestAMDCounters: an error of an AMD GPU is in the file of its block, in the layout that
+// the driver has for the GPU.
+func TestAMDCounters(t *testing.T) {
+	for scenario, c := range map[string]struct{ words, file, want string }{
+		"mi300x-8":   {"amd-ecc uncorrected 1 --block=gfx --count=2", "ras/aca_gfx", "ue: 2\nce: 0\nde: 0"},
+		"mi300x-cpx": {"amd-ecc deferred 1 --no-log", "ras/aca_umc", "ue: 0\nce: 0\nde: 1"},
+		"mi210":      {"amd-ecc corrected 1", "ras/umc_err_count", "ue: 0\nce: 2"},
+	} {
+		state, sys := installed(t, scenario)
+		strike(t, state, c.words)
+		s, err := Read(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := attribute(t, sys, "bus/pci/devices/"+attr(s.Get("card.1"), "at")+"/"+c.file); got != c.want {
+			t.Errorf("%s: %s: %q, want %q", scenario, c.words, got, c.want)
+		}
+	}
+}
