@@ -9,9 +9,9 @@ import (
 )
 
 // testRig has a policy with a test before the return, of single devices or of nodes.
-func testRig(t *testing.T, devices bool) *rig {
+func testRig(t testing.TB, nodes int, devices bool) *rig {
 	t.Helper()
-	r := deviceRig(t, 4, "NoSchedule")
+	r := deviceRig(t, nodes, "NoSchedule")
 	text := strings.Replace(policyText, "    health: failed\n", "    health: failed\n    test: burn\n", 1)
 	if devices {
 		text = strings.Replace(text, "    health: failed\n", "    health: failed\n    device: NoSchedule\n", 1)
@@ -38,7 +38,7 @@ func (r *rig) job(tests int) string {
 // the device does not stay healthy, keeps it out until a person requests another.
 func TestReturnAfterTest(t *testing.T) {
 	for _, devices := range []bool{false, true} {
-		r := testRig(t, devices)
+		r := testRig(t, 4, devices)
 		step := func() Step {
 			if devices {
 				return r.device(1, "GPU-0")
@@ -89,7 +89,7 @@ func TestReturnAfterTest(t *testing.T) {
 // A test from before the alert proves nothing. Without the test in the policy the node
 // stays out, until a person admits it.
 func TestTestIsRequired(t *testing.T) {
-	r := testRig(t, false)
+	r := testRig(t, 4, false)
 	r.pass(t, time.Minute, lostOn(1, noon))
 	r.pass(t, 2*time.Minute)
 	r.states[r.job(1)] = JobState{Passed: true}
