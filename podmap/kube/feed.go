@@ -25,10 +25,6 @@ const (
 	watchLasts = 5 * time.Minute
 )
 
-// brokenWatches is after how many failed watches in a row the list is read
-// again: where only watching fails, lists are what there is.
-const brokenWatches = 3
-
 // store has the objects of one kind. Watcher.mu is locked for every call.
 type store interface {
 	kind() string
@@ -50,7 +46,7 @@ type feed struct {
 	version string // of the known objects
 	listed  bool   // there is a list that a watch can follow
 	latest  bool   // the next list has to be of the latest state
-	broken  int    // watches that failed in a row
+	broken  bool   // the latest watch has failed
 }
 
 // run lists and watches until ctx is done.
@@ -146,7 +142,7 @@ func (f *feed) list(ctx context.Context) error {
 	now := time.Now()
 	f.store.replace(got.Items, now)
 	f.known, f.heard = true, now
-	f.version, f.listed, f.latest, f.broken = got.Metadata.ResourceVersion, true, false, 0
+	f.version, f.listed, f.latest = got.Metadata.ResourceVersion, true, false
 	f.w.dirty = true
 	return nil
 }
@@ -155,13 +151,8 @@ func (f *feed) list(ctx context.Context) error {
 // order.
 func (f *feed) watch(ctx context.Context) error {
 	f.w.mu.Lock()
-	version, failing := f.version, f.failed != ""
+	version := f.version
 	f.w.mu.Unlock()
-	if failing {
-		if err := f.probe(ctx, version); err != nil {
-			return err
-		}
-	}
 	query := f.query()
 	lasts := watchLasts + rand.N(watchLasts)
 	query.Set("watch", "1")
@@ -190,34 +181,13 @@ func (f *feed) watch(ctx context.Context) error {
 	}
 }
 
-// probe checks that the server has a version, by a list of nothing. A server
-// whose store was restored from a backup does not have it and answers 504 here.
-// It would accept a watch from there, and send nothing until it reaches the
-// version again.
-func (f *feed) probe(ctx context.Context, version string) error {
-	a, err := f.w.client.get(ctx, f.paths[f.path], url.Values{
-		"fieldSelector":        {"spec.nodeName=" + f.w.opts.Node + ",metadata.name=none"},
-		"resourceVersion":      {version},
-		"resourceVersionMatch": {"NotOlderThan"},
-	})
-	if code, _ := refused(err); code == http.StatusGatewayTimeout {
-		f.w.mu.Lock()
-		defer f.w.mu.Unlock()
-		f.listed = false
-	}
-	if err == nil {
-		a.close()
-	}
-	return err
-}
-
 // begin notes that a watch is open, and reports whether its list is still valid:
 // it may have expired since the request.
 func (f *feed) begin() bool {
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
 	if f.listed {
-		f.failed, f.broken, f.heard = "", 0, time.Now()
+		f.failed, f.broken, f.heard = "", false, time.Now()
 	}
 	return f.listed
 }
@@ -272,18 +242,21 @@ func (f *feed) note(watch bool, err error) time.Duration {
 	}
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
-	f.ended, f.failed = true, ""
+	f.ended = true
 	if err == nil {
+		if watch || !f.broken { // a list does not follow changes
+			f.failed = ""
+		}
 		return 0
 	}
 	f.failed = f.w.client.describe(fmt.Errorf("%s %ss: %w", verb, f.store.kind(), err))
 	code, wait := refused(err)
 	switch {
 	case watch:
-		f.broken++
-		if code == http.StatusGone || f.broken >= brokenWatches {
-			f.listed = false
-		}
+		// A server that was restored from a backup accepts a watch from a version that
+		// it does not have yet, and sends nothing until it reaches it; it refuses a
+		// list.
+		f.listed, f.broken = false, true
 	case code == http.StatusNotFound:
 		f.path = (f.path + 1) % len(f.paths)
 	case code == http.StatusGone, code == http.StatusGatewayTimeout, errors.Is(err, errSlow):

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -20,8 +19,13 @@ import (
 // from Kubernetes 1.37 on.
 const DefaultKubelet = "/var/lib/kubelet/pods-api/pods-api.sock"
 
-// kubelet follows the node's pods by the kubelet's own API. An event has a whole pod with
-// its environment; what is not kept is not decoded.
+const (
+	kubeletInterval = 10 * time.Second
+	kubeletTimeout  = 5 * time.Second
+)
+
+// kubelet lists the node's pods by the kubelet's own API. Its watch is not used: the
+// kubelet drops events for which it has no room, and a list repairs everything.
 type kubelet struct {
 	w      *Watcher
 	conn   *grpc.ClientConn
@@ -31,8 +35,8 @@ type kubelet struct {
 
 	// Guarded by Watcher.mu.
 	progress
-	open   bool // a watch is open and complete
 	absent bool // there is no such API
+	served bool // there was
 }
 
 func newKubelet(w *Watcher) (*kubelet, error) {
@@ -41,110 +45,82 @@ func newKubelet(w *Watcher) (*kubelet, error) {
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("pod metadata: %w", err)
 	}
 	return &kubelet{w: w, conn: conn, client: pods.NewPodsClient(conn), instead: func() {}}, nil
 }
 
-// run watches until ctx is done.
+// run lists until ctx is done.
 func (k *kubelet) run(ctx context.Context) {
 	defer k.conn.Close()
 	for failures := 0; ; {
-		began := time.Now()
-		err := k.watch(ctx)
-		if ctx.Err() != nil {
-			return
+		wait := kubeletInterval
+		if failures++; k.list(ctx) == nil {
+			failures = 0
+		} else {
+			k.conn.ResetConnectBackoff()
+			wait = min(wait, pause(failures))
 		}
-		k.note(err)
-		switch failures++; {
-		case time.Since(began) >= steady, status.Code(err) == codes.FailedPrecondition:
-			failures = 1 // the kubelet is starting
-		}
-		k.conn.ResetConnectBackoff()
-		if !sleep(ctx, pause(failures)) {
+		if !sleep(ctx, wait) {
 			return
 		}
 	}
 }
 
-// note records why a watch ended.
-func (k *kubelet) note(err error) {
+// list replaces the known pods. A pod comes with its environment; what is not kept is
+// not decoded.
+func (k *kubelet) list(ctx context.Context) error {
+	var list []document
+	err := k.call(ctx, func(ctx context.Context) error {
+		resp, err := k.client.ListPods(ctx, &pods.ListPodsRequest{})
+		for _, pod := range resp.GetPods() {
+			d, bad := readPod(pod, k.w.opts.Node)
+			if list = append(list, d); bad != nil {
+				return bad
+			}
+		}
+		return err
+	})
+	if ctx.Err() != nil {
+		return err
+	}
 	k.w.mu.Lock()
 	defer k.w.mu.Unlock()
+	k.ended, k.failed = true, ""
 	k.absent = errors.Is(err, fs.ErrNotExist) || status.Code(err) == codes.Unimplemented
-	k.ended, k.open, k.failed = true, false, k.w.client.describe(fmt.Errorf("watch pods of %s: %w", k.w.opts.Kubelet, err))
+	if err != nil {
+		k.failed = k.w.client.describe(fmt.Errorf("list pods of %s: %w", k.w.opts.Kubelet, err))
+		return err
+	}
+	k.known, k.served, k.heard = true, true, time.Now()
+	k.w.pods.replace(list, k.heard)
+	k.w.dirty = true
+	k.instead()
+	return nil
 }
 
-// watch takes in every pod, then every change, until the watch ends.
-func (k *kubelet) watch(ctx context.Context) error {
+// call makes a call if there is a socket.
+func (k *kubelet) call(ctx context.Context, do func(context.Context) error) error {
 	if _, err := os.Stat(k.w.opts.Kubelet); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, kubeletTimeout)
 	defer cancel()
-	stream, err := k.client.WatchPods(ctx, &pods.WatchPodsRequest{})
-	if err != nil {
-		return err
-	}
-	var first []document // until the list is complete
-	for synced := false; ; {
-		e, err := stream.Recv()
-		if err != nil {
-			return err
-		}
-		d, err := readPod(e.GetPod(), k.w.opts.Node)
-		if err != nil {
-			return fmt.Errorf("a pod that cannot be decoded: %w", err)
-		}
-		switch gone := e.GetType() == pods.EventType_DELETED; {
-		case e.GetType() == pods.EventType_INITIAL_SYNC_COMPLETE:
-			k.take(func(now time.Time) { k.w.pods.replace(first, now) })
-			synced, first = true, nil
-		case synced && gone:
-			k.take(func(now time.Time) { k.w.pods.retire(d.Metadata.UID, now) })
-		case synced:
-			k.take(func(time.Time) { k.w.pods.put(&d) })
-		default:
-			first = slices.DeleteFunc(first, func(was document) bool { return was.Metadata.UID == d.Metadata.UID })
-			if !gone {
-				first = append(first, d)
-			}
-		}
-	}
-}
-
-// take changes the pods.
-func (k *kubelet) take(change func(now time.Time)) {
-	k.w.mu.Lock()
-	defer k.w.mu.Unlock()
-	now := time.Now()
-	change(now)
-	k.ended, k.failed, k.known, k.heard, k.open, k.absent = true, "", true, now, true, false
-	k.w.dirty = true
-	k.instead()
+	return do(ctx)
 }
 
 // Ready reports whether the kubelet has received its pods from every source since it
-// started, and false for known if it does not tell: a kubelet before 1.37, or one whose
+// started. known is false where it does not report that: before 1.37, and where its
 // socket is not mounted.
 func (w *Watcher) Ready(ctx context.Context) (ready, known bool) {
-	k := w.kubelet
-	if k == nil {
+	if w.kubelet == nil {
 		return false, false
 	}
-	if _, err := os.Stat(w.opts.Kubelet); errors.Is(err, fs.ErrNotExist) {
-		return false, false
-	}
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	_, err := k.client.GetPod(ctx, &pods.GetPodRequest{PodUID: "none"})
-	switch status.Code(err) {
-	case codes.OK, codes.NotFound:
-		return true, true
-	case codes.FailedPrecondition:
-		return false, true
-	}
-	return false, false
+	err := w.kubelet.call(ctx, func(ctx context.Context) error {
+		_, err := w.kubelet.client.GetPod(ctx, &pods.GetPodRequest{PodUID: "none"})
+		return err
+	})
+	code := status.Code(err)
+	ready = code == codes.OK || code == codes.NotFound
+	return ready, ready || code == codes.FailedPrecondition
 }
-
-const readyTimeout = 5 * time.Second

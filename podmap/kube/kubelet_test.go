@@ -6,6 +6,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,12 +50,11 @@ func corePod(name, uid string) []byte {
 	return append(part(1, metadata), part(2, [][]byte{part(2, [][]byte{part(1, "main"), env})})...)
 }
 
-// kubelet serves the pods API. A string is a status message of the kubelet; bytes are
-// events.
+// kubelet serves the pods API.
 type kubelet struct {
 	pods.UnimplementedPodsServer
 	starting bool
-	events   chan *pods.WatchPodsEvent
+	list     atomic.Pointer[pods.ListPodsResponse]
 }
 
 func (k *kubelet) ready() error {
@@ -71,16 +71,8 @@ func (k *kubelet) GetPod(context.Context, *pods.GetPodRequest) (*pods.GetPodResp
 	return nil, status.Error(codes.NotFound, "pod with UID none not found")
 }
 
-func (k *kubelet) WatchPods(_ *pods.WatchPodsRequest, s grpc.ServerStreamingServer[pods.WatchPodsEvent]) error {
-	if err := k.ready(); err != nil {
-		return err
-	}
-	for e := range k.events {
-		if err := s.Send(e); err != nil {
-			return err
-		}
-	}
-	return nil
+func (k *kubelet) ListPods(context.Context, *pods.ListPodsRequest) (*pods.ListPodsResponse, error) {
+	return k.list.Load(), k.ready()
 }
 
 func (k *kubelet) serve(t *testing.T, socket string) *grpc.Server {
@@ -137,13 +129,9 @@ func TestKubelet(t *testing.T) {
 	})
 	s.Stop()
 
-	k := &kubelet{events: make(chan *pods.WatchPodsEvent, 10)}
+	k := &kubelet{}
+	k.list.Store(&pods.ListPodsResponse{Pods: [][]byte{corePod("train-0", "uid-0")}})
 	defer k.serve(t, socket).Stop()
-	defer close(k.events)
-	k.events <- &pods.WatchPodsEvent{Type: pods.EventType_ADDED, Pod: corePod("train-0", "uid-0")}
-	k.events <- &pods.WatchPodsEvent{Type: pods.EventType_ADDED, Pod: corePod("train-1", "uid-1")}
-	k.events <- &pods.WatchPodsEvent{Type: pods.EventType_DELETED, Pod: part(1, [][]byte{part(1, "train-1"), part(3, "ml"), part(5, "uid-1")})}
-	k.events <- &pods.WatchPodsEvent{Type: pods.EventType_INITIAL_SYNC_COMPLETE}
 	await("synchronized", func() bool { return w.Latest().State == kube.StateFresh })
 	if ready, known := w.Ready(ctx); !ready || !known {
 		t.Errorf("ready %t, known %t", ready, known)
@@ -152,8 +140,7 @@ func TestKubelet(t *testing.T) {
 		"Controller:{Kind:StatefulSet Name:train} Workload:{Kind:StatefulSet Name:train} Created:2026-01-01 00:00:00 +0000 UTC Deleted:0001-01-01 00:00:00 +0000 UTC}]" {
 		t.Error(got)
 	}
-	k.events <- &pods.WatchPodsEvent{Type: pods.EventType_MODIFIED, Pod: corePod("train-2", "uid-2")}
-	k.events <- &pods.WatchPodsEvent{Type: pods.EventType_DELETED, Pod: part(1, [][]byte{part(1, "train-0"), part(3, "ml"), part(5, "uid-0")})}
+	k.list.Store(&pods.ListPodsResponse{Pods: [][]byte{corePod("train-2", "uid-2")}})
 	await("changed", func() bool {
 		old, _ := w.Latest().PodOf("uid-0")
 		_, found := w.Latest().PodOf("uid-2")

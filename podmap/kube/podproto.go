@@ -6,110 +6,80 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message calls field for each field of an encoded message that has bytes or a number.
-func message(b []byte, field func(n protowire.Number, bytes []byte, number uint64) error) error {
-	for len(b) > 0 {
-		n, kind, size := protowire.ConsumeTag(b)
-		if size < 0 {
-			return protowire.ParseError(size)
-		}
-		b = b[size:]
-		var text []byte
-		var number uint64
-		switch kind {
-		case protowire.BytesType:
-			text, size = protowire.ConsumeBytes(b)
-		case protowire.VarintType:
-			number, size = protowire.ConsumeVarint(b)
-		default:
-			size = protowire.ConsumeFieldValue(n, kind, b)
-		}
-		if size < 0 {
-			return protowire.ParseError(size)
-		}
-		if err := field(n, text, number); err != nil {
-			return err
-		}
-		b = b[size:]
+// message is an encoded message: the bytes and the numbers of its fields.
+type message struct {
+	bytes   map[protowire.Number][][]byte
+	numbers map[protowire.Number]uint64
+}
+
+// last returns the last value of a field.
+func (m *message) last(n protowire.Number) []byte {
+	if list := m.bytes[n]; len(list) > 0 {
+		return list[len(list)-1]
 	}
 	return nil
 }
 
-// readPod reads the fields of a core v1.Pod that document has, by the numbers of
-// k8s.io/api/core/v1/generated.proto and k8s.io/apimachinery/pkg/apis/meta/v1. The spec,
-// with the environment of the containers, is skipped.
-func readPod(pod []byte, node string) (d document, err error) {
-	d.Spec.NodeName = node
-	m := &d.Metadata
-	err = message(pod, func(n protowire.Number, metadata []byte, _ uint64) error {
-		if n != 1 {
-			return nil
-		}
-		return message(metadata, func(n protowire.Number, b []byte, _ uint64) (err error) {
-			switch n {
-			case 1:
-				m.Name = string(b)
-			case 3:
-				m.Namespace = string(b)
-			case 5:
-				m.UID = string(b)
-			case 8:
-				m.CreationTimestamp, err = readTime(b)
-			case 11:
-				err = readEntry(&m.Labels, b)
-			case 12:
-				err = readEntry(&m.Annotations, b)
-			case 13:
-				var o owner
-				o, err = readOwner(b)
-				m.OwnerReferences = append(m.OwnerReferences, o)
-			}
-			return err
-		})
-	})
-	return d, err
-}
+func (m *message) text(n protowire.Number) string { return string(m.last(n)) }
 
-func readTime(b []byte) (t time.Time, err error) {
-	err = message(b, func(n protowire.Number, _ []byte, v uint64) error {
-		if n == 1 {
-			t = time.Unix(int64(v), 0)
+func readMessage(b []byte) (m message, err error) {
+	m = message{map[protowire.Number][][]byte{}, map[protowire.Number]uint64{}}
+	for size := 0; len(b) > 0; b = b[size:] {
+		n, kind, tag := protowire.ConsumeTag(b)
+		if size = tag; size >= 0 {
+			size = protowire.ConsumeFieldValue(n, kind, b[tag:])
 		}
-		return nil
-	})
-	return t, err
-}
-
-// readEntry adds an entry of a map of strings.
-func readEntry(to *map[string]string, b []byte) error {
-	var key, value string
-	err := message(b, func(n protowire.Number, text []byte, _ uint64) error {
-		switch n {
-		case 1:
-			key = string(text)
-		case 2:
-			value = string(text)
+		if size < 0 {
+			return m, protowire.ParseError(size)
 		}
-		return nil
-	})
-	if *to == nil {
-		*to = map[string]string{}
+		switch value := b[tag:]; kind {
+		case protowire.BytesType:
+			text, _ := protowire.ConsumeBytes(value)
+			m.bytes[n] = append(m.bytes[n], text)
+		case protowire.VarintType:
+			m.numbers[n], _ = protowire.ConsumeVarint(value)
+		}
+		size += tag
 	}
-	(*to)[key] = value
-	return err
+	return m, nil
 }
 
-func readOwner(b []byte) (o owner, err error) {
-	err = message(b, func(n protowire.Number, text []byte, v uint64) error {
-		switch n {
-		case 1:
-			o.Kind = string(text)
-		case 3:
-			o.Name = string(text)
-		case 6:
-			o.Controller = v != 0
-		}
-		return nil
-	})
-	return o, err
+// podReader reads the fields of a core v1.Pod that document has, by their numbers in
+// k8s.io/api/core/v1 and k8s.io/apimachinery/pkg/apis/meta/v1. The spec, with the
+// environment of the containers, is not decoded.
+type podReader struct{ err error }
+
+func (r *podReader) message(b []byte) message {
+	m, err := readMessage(b)
+	if err != nil {
+		r.err = err
+	}
+	return m
+}
+
+// entries returns a map of strings.
+func (r *podReader) entries(list [][]byte) map[string]string {
+	out := map[string]string{}
+	for _, b := range list {
+		entry := r.message(b)
+		out[entry.text(1)] = entry.text(2)
+	}
+	return out
+}
+
+func readPod(pod []byte, node string) (d document, err error) {
+	var r podReader
+	whole := r.message(pod)
+	m := r.message(whole.last(1))
+	d.Spec.NodeName = node
+	d.Metadata.Name, d.Metadata.Namespace, d.Metadata.UID = m.text(1), m.text(3), m.text(5)
+	if created := r.message(m.last(8)); created.numbers[1] != 0 {
+		d.Metadata.CreationTimestamp = time.Unix(int64(created.numbers[1]), 0)
+	}
+	d.Metadata.Labels, d.Metadata.Annotations = r.entries(m.bytes[11]), r.entries(m.bytes[12])
+	for _, b := range m.bytes[13] {
+		o := r.message(b)
+		d.Metadata.OwnerReferences = append(d.Metadata.OwnerReferences, owner{o.text(1), o.text(3), o.numbers[6] != 0})
+	}
+	return d, r.err
 }

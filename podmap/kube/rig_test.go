@@ -195,10 +195,6 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(r.URL.Path, "/resourceclaims/") {
 		verb = "get"
 	}
-	selector, probe := strings.CutSuffix(q.Get("fieldSelector"), ",metadata.name=none")
-	if probe {
-		verb = "probe"
-	}
 	a.mu.Lock()
 	line := verb + " " + filepath.Base(r.URL.Path)
 	for _, key := range []string{"resourceVersion", "resourceVersionMatch"} {
@@ -210,15 +206,13 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.tokens[r.Header.Get("Authorization")] = true
 	answer := a.answer
 	a.mu.Unlock()
-	if selector != "spec.nodeName="+node && verb != "get" {
+	if q.Get("fieldSelector") != "spec.nodeName="+node && verb != "get" {
 		a.t.Errorf("selector %q", q.Get("fieldSelector"))
 	}
 	switch {
 	case answer != nil && answer(w, r):
 	case verb == "watch":
 		a.watch(w, r)
-	case verb == "probe":
-		a.probe(w, r)
 	case verb == "get":
 		a.get(w, r)
 	default:
@@ -242,19 +236,14 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	version := strconv.Itoa(a.version)
+	requested, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
+	future := requested > a.version
 	a.mu.Unlock()
-	send(w, http.StatusOK, object{"kind": kindOf(r.URL.Path) + "List", "apiVersion": "v1", "metadata": object{"resourceVersion": version}, "items": items})
-}
-
-// probe answers with an empty list if the server has the requested version.
-func (a *api) probe(w http.ResponseWriter, r *http.Request) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if version, err := strconv.Atoi(r.URL.Query().Get("resourceVersion")); err != nil || version > a.version {
-		refuse(w, http.StatusGatewayTimeout, "Timeout", fmt.Sprintf("Too large resource version: %d, current: %d", version, a.version))
+	if future {
+		refuse(w, http.StatusGatewayTimeout, "Timeout", "Too large resource version: "+strconv.Itoa(requested)+", current: "+version)
 		return
 	}
-	send(w, http.StatusOK, object{"kind": kindOf(r.URL.Path) + "List", "metadata": object{"resourceVersion": "1"}, "items": nil})
+	send(w, http.StatusOK, object{"kind": kindOf(r.URL.Path) + "List", "apiVersion": "v1", "metadata": object{"resourceVersion": version}, "items": items})
 }
 
 func (a *api) get(w http.ResponseWriter, r *http.Request) {

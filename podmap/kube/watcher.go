@@ -39,11 +39,10 @@ func New(opts Options) (*Watcher, error) {
 	w.client = &client{opts: &w.opts}
 	w.pods = podStore{opts: &w.opts, pods: map[string]Pod{}}
 	if opts.Kubelet != "" {
-		k, err := newKubelet(w)
-		if err != nil {
-			return nil, fmt.Errorf("pod metadata: %w", err)
+		var err error
+		if w.kubelet, err = newKubelet(w); err != nil {
+			return nil, err
 		}
-		w.kubelet = k
 	}
 	if opts.Pods {
 		w.podFeed = &feed{w: w, store: &w.pods, paths: []string{"/api/v1/pods"}}
@@ -107,7 +106,7 @@ func (w *Watcher) Latest() *Map {
 // where no API server is read.
 func (w *Watcher) podProgress() *progress {
 	switch {
-	case w.kubelet != nil && (w.kubelet.known || w.podFeed == nil):
+	case w.kubelet != nil && (w.kubelet.served || w.podFeed == nil):
 		return &w.kubelet.progress
 	case w.podFeed != nil:
 		return &w.podFeed.progress
@@ -118,7 +117,7 @@ func (w *Watcher) podProgress() *progress {
 // podState is StateNone on a node without the kubelet's API, unless the API server is
 // read.
 func (w *Watcher) podState() State {
-	if k := w.kubelet; w.podFeed == nil && (k == nil || k.absent && !k.known) {
+	if k := w.kubelet; w.podFeed == nil && (k == nil || k.absent && !k.served) {
 		return StateNone
 	}
 	return w.podProgress().state()
@@ -147,9 +146,6 @@ func (w *Watcher) Status() Status {
 	w.forget(now)
 	s := Status{Pods: w.podProgress().status(now, w.pods.count())}
 	s.Pods.State = w.podState()
-	if w.kubelet != nil && w.kubelet.open {
-		s.Pods.LastMessage, s.Pods.Age = now, 0 // an open watch of a local socket is an answer
-	}
 	if w.opts.Slices {
 		s.Slices = new(w.sliceFeed.status(now, w.slices.count()))
 		s.Claims = new(w.claims.status(now, len(w.claims.of)))
