@@ -54,6 +54,7 @@ var powers = map[string]string{
 	"gpu-operator":        asRoot,
 	"kernel-log":          privileged,
 	"kernel-log-file":     asRoot,
+	"kubelet-pods":        asRoot,
 	"mig-monitor":         asRoot + "; unrestricted capabilities",
 	"network-policy":      asRoot,
 	"openshift":           asRoot + "; seLinuxOptions",
