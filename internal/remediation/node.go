@@ -88,8 +88,8 @@ type Record struct {
 	Condition bool `json:"condition,omitempty"`
 	// Called are the hooks that were called.
 	Called []string `json:"called,omitempty"`
-	// Test is the hook whose Job must pass before the return, and Tested when the present
-	// test was begun. Failed is why the last one failed.
+	// Test is the hook whose Job must pass before the return. Tested is when the present
+	// test was begun, or when it failed, and Failed is why.
 	Test   string    `json:"test,omitempty"`
 	Tested time.Time `json:"tested,omitzero"`
 	Failed string    `json:"failed,omitempty"`

@@ -29,7 +29,7 @@ func (c *Controller) note(ctx context.Context, s *Step) {
 			message = fmt.Sprintf("No alert on the device %s requires an action any more; DeviceTaintRule %s has no effect any more.", d.ID, d.Rule)
 		}
 		c.put(ctx, &Note{Node: s.Node, Reason: "AcceleratorsRecovered", Message: message}, s, now)
-	case s.Failed:
+	case now.Sub(s.Failed) < noteAge:
 		c.put(ctx, &Note{Node: s.Node, Warning: true, Reason: "AcceleratorsTestFailed", Message: s.Missing}, s, now)
 	case !s.Since.IsZero() && now.Sub(s.Since) < noteAge && len(s.Alerts) > 0:
 		what, kind, name := "Taken out", "node", s.Node.Name
@@ -58,7 +58,7 @@ func (c *Controller) note(ctx context.Context, s *Step) {
 func (c *Controller) put(ctx context.Context, n *Note, s *Step, now time.Time) {
 	n.Message = strings.ToValidUTF8(n.Message[:min(len(n.Message), maxMessage)], "")
 	about := strings.Join(s.Alerts, ",") // the message may contain a measured value
-	if n.Pod.Name != "" || s.Failed {
+	if n.Pod.Name != "" || !s.Failed.IsZero() {
 		about = n.Message
 	}
 	sum := sha256.Sum256(fmt.Append(nil, s.Node.key(), "\x00", s.Since.Unix(), "\x00", n.Pod.Namespace, "\x00", n.Pod.Name, "\x00", n.Reason, "\x00", about))

@@ -61,8 +61,8 @@ type Step struct {
 	// Begins and Ends: the patch takes the node out, or lets it in again.
 	Begins bool `json:"begins"`
 	Ends   bool `json:"ends"`
-	// Failed: the test before the return has failed.
-	Failed bool `json:"failed,omitempty"`
+	// Failed is when the test before the return failed, zero if it did not.
+	Failed time.Time `json:"failed,omitzero"`
 	// Inspect: the node was taken out too often.
 	Inspect bool `json:"inspect"`
 	// Condition is the new condition of the node; zero leaves it.
@@ -234,11 +234,13 @@ func (p *Policy) release(s *Step, n *Node, r *Record, in *Situation, c *counts) 
 	switch s.Withheld = p.keeps(n, r, in); {
 	case s.Withheld != "":
 	case p.waits(n, in):
-		s.Missing = r.Failed
+		if s.Missing = r.Failed; r.Failed != "" {
+			s.Failed = r.Tested
+		}
 	case n.admitted():
 		p.end(s, n, r, in.Now)
-	case missing.Reason == WithheldDevice && !r.Tested.IsZero():
-		s.failTest(n, r, missing.Text)
+	case missing.Reason == WithheldDevice && r.testing():
+		s.failTest(n, r, missing.Text, in.Now)
 	case missing.Reason != "":
 		s.Withheld, s.Missing = missing.Reason, missing.Text
 	case r.Test != "" && !s.tested(n, r, in):

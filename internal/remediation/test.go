@@ -18,12 +18,15 @@ type JobState struct {
 	Unknown        bool
 }
 
+// testing reports whether a test was begun and has not failed.
+func (r *Record) testing() bool { return !r.Tested.IsZero() && r.Failed == "" }
+
 // tested reports whether the test before the return has passed, and begins it.
 func (s *Step) tested(n *Node, r *Record, in *Situation) bool {
 	job := in.Jobs[n.key()]
 	switch {
-	case r.Tested.IsZero():
-		r.Tested = in.Now.UTC().Truncate(time.Second)
+	case !r.testing():
+		r.Tested, r.Failed = in.Now.UTC().Truncate(time.Second), ""
 		s.setRecord(n, r, "")
 		s.Missing = "the test " + r.Test + " begins"
 	case job.Unknown:
@@ -31,7 +34,7 @@ func (s *Step) tested(n *Node, r *Record, in *Situation) bool {
 	case job.Passed:
 		return true
 	case job.Failed:
-		s.failTest(n, r, fmt.Sprintf("Job %s: %s", job.Name, job.Text))
+		s.failTest(n, r, fmt.Sprintf("Job %s: %s", job.Name, job.Text), in.Now)
 	case job.Name == "":
 		s.Test, s.Missing = r.Test, "the test "+r.Test+" begins"
 	default:
@@ -42,9 +45,9 @@ func (s *Step) tested(n *Node, r *Record, in *Situation) bool {
 
 // failTest ends a test that has failed. A person looks at the hardware, or requests
 // another test by removing the annotation.
-func (s *Step) failTest(n *Node, r *Record, why string) {
-	r.Tested, r.Failed = time.Time{}, why
-	s.Missing, s.Failed = why, true
+func (s *Step) failTest(n *Node, r *Record, why string, now time.Time) {
+	r.Tested, r.Failed = now.UTC().Truncate(time.Second), why
+	s.Missing, s.Failed = why, r.Tested
 	s.setRecord(n, r, "test failed")
 }
 
@@ -80,7 +83,7 @@ func (c *Controller) testJobs(ctx context.Context, list []Node) map[string]JobSt
 	jobs := map[string]JobState{}
 	for i := range list {
 		r := list[i].record()
-		if r.Tested.IsZero() {
+		if !r.testing() {
 			continue
 		}
 		state, err := c.o.Cluster.Job(ctx, testCall(&list[i], r, ""))

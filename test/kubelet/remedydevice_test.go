@@ -199,7 +199,8 @@ func TestRemedyDeviceKilledAtEveryStep(t *testing.T) {
 }
 
 // A device returns after a test on it, which the scheduler allocates in spite of the taint.
-// A test that fails keeps it out until a person requests another.
+// A test that fails keeps it out until a person requests another. The remediator is killed
+// at each change.
 func TestRemedyDeviceTest(t *testing.T) {
 	t.Parallel()
 	r := newRemedy(t, "gpu-node")
@@ -218,8 +219,10 @@ func TestRemedyDeviceTest(t *testing.T) {
 	}})
 	r.publish("gpu-node", map[string]string{"gpu-0": "GPU-0", "gpu-3": "GPU-3"})
 	r.fire(time.Now().Add(time.Hour), "gpu-node")
-	r.act("--act", "--interval=1s")
-	await(t, "the device is out", r.remediator, func() bool { return r.ruled("GPU-0") == "gpu.example.com/gpu-node/gpu-0 NoSchedule" })
+	k := &killer{proxy: newProxy(r, proxyPort, "proxied"), seen: map[string]bool{}}
+	k.set(k.meet)
+	k.start()
+	k.step("the device is out", func() bool { return r.ruled("GPU-0") == "gpu.example.com/gpu-node/gpu-0 NoSchedule" })
 	r.fire(time.Now().Add(-time.Second), "gpu-node")
 
 	namespace := "/api/v1/namespaces/" + remediatorUser
@@ -228,7 +231,7 @@ func TestRemedyDeviceTest(t *testing.T) {
 	tests := func(n int, phase string) {
 		t.Helper()
 		var running object
-		await(t, "a test has the device", r.remediator, func() bool {
+		k.step("a test has the device", func() bool {
 			pods, list := r.list(namespace+"/pods"), r.list(claims)
 			for _, p := range pods {
 				if text(p.(object), "status", "phase") == "Pending" && text(p.(object), "spec", "nodeName") == "gpu-node" {
@@ -245,13 +248,13 @@ func TestRemedyDeviceTest(t *testing.T) {
 		r.do(http.MethodPatch, namespace+"/pods/"+text(running, "metadata", "name")+"/status", object{"status": object{"phase": phase}})
 	}
 	tests(1, "Failed")
-	await(t, "a failed test keeps the device out", r.remediator, func() bool {
+	k.step("a failed test keeps the device out", func() bool {
 		return r.shows(`accel_remediator_node_inspection_required{device="GPU-0",node="gpu-node",pool=""} 1`) && r.noted("default", "gpu-node", "AcceleratorsTestFailed")
 	})
 	name := text(r.list(taintRules)[0].(object), "metadata", "name")
 	r.do(http.MethodPatch, taintRules+"/"+name, object{"metadata": object{"annotations": object{"accel.health/inspect": nil}}})
 	tests(2, "Succeeded")
-	await(t, "the device returns", r.remediator, func() bool { return r.ruled("GPU-0") == "gpu.example.com/gpu-node/gpu-0 None" })
+	k.step("the device returns", func() bool { return r.ruled("GPU-0") == "gpu.example.com/gpu-node/gpu-0 None" })
 }
 
 // The service account may make, change and delete its own rules, each of one device of
