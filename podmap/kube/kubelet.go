@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
@@ -43,6 +44,8 @@ func newKubelet(w *Watcher) (*kubelet, error) {
 	conn, err := grpc.NewClient("unix:"+w.opts.Kubelet,
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"),
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),
+		// run decides when to try again. ResetConnectBackoff races with a new connection.
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: shortest / 4, MaxDelay: shortest / 4}, MinConnectTimeout: longest}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)))
 	if err != nil {
 		return nil, fmt.Errorf("pod metadata: %w", err)
@@ -58,7 +61,6 @@ func (k *kubelet) run(ctx context.Context) {
 		if failures++; k.list(ctx) == nil {
 			failures = 0
 		} else {
-			k.conn.ResetConnectBackoff()
 			wait = min(wait, pause(failures))
 		}
 		if !sleep(ctx, wait) {
