@@ -12,8 +12,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
-// load returns a tree of fixtures/trees, or of testdata/trees, where the cards are
-// that have no fixture.
+// load returns a tree of fixtures/trees.
 var load = simtest.LoadTree
 
 // trees are one for each kind of card.

@@ -110,7 +110,6 @@ func (a *alveo) controller() string {
 func (a *alveo) board(r *reading) {
 	dir := a.controller()
 	if dir == "" {
-		a.sysmon(r)
 		return
 	}
 	if a.mgmt.dir != "" {
@@ -217,13 +216,18 @@ var sysmonSensors = []xmcSensor{
 	{"vcc_bram", collector.FPGAVoltage, "vccint_bram", 1e-3},
 }
 
-// sysmon sets the FPGA's own sensors, on boards without a controller.
+// sysmon sets the FPGA's own sensors, except those that the board's controller has read.
 func (a *alveo) sysmon(r *reading) {
 	dir := a.mgmt.one("sysmon")
 	if dir == "" {
 		return
 	}
 	for _, s := range sysmonSensors {
+		if slices.ContainsFunc(r.Readings, func(o collector.Reading) bool {
+			return o.Metric == s.metric && slices.Equal(o.Labels, []string{s.sensor})
+		}) {
+			continue
+		}
 		if v, ok := r.unsigned(s.metric, 0, dir+"/"+s.file); ok && v != 0 {
 			s.set(r, v)
 		}

@@ -55,6 +55,7 @@ func (a *alveo) read(r *reading) {
 	a.firewalls(r)
 	a.ecc(r)
 	a.board(r)
+	a.sysmon(r)
 	a.vmr(r)
 	if !answered {
 		// The rest is from memory.

@@ -208,7 +208,7 @@ func (a *alveo) clocks(r *reading) {
 	if dir == "" || a.unitsLeft || a.user.dir != "" && a.image == "" {
 		return
 	}
-	text, ok := r.textEvery(identityInterval, dir+"/clock_freqs")
+	text, ok := r.textEvery(a.options.SlowInterval, dir+"/clock_freqs")
 	if !ok {
 		return
 	}

@@ -27,6 +27,10 @@ var fpgaFaults = []Fault{
 	{
 		Name: "fpga-error", Help: "latch bits of the error register of a DFL card's port", apply: onCard(latchErrors), Args: []Arg{cardArg, {Name: "bits", Help: "e.g. 0x80"}},
 	},
+	{
+		Name: "file", Help: "a file of a card's driver has another text", apply: writeFile,
+		Args: []Arg{{Name: "path", Help: "/sys/…, with patterns as in hwmon*"}, {Name: "text", Help: "its lines, with \\n between them", Rest: true}},
+	},
 	{Name: "fpga-temperature", Help: "set the fabric's temperature", apply: onCard(heat), Args: []Arg{cardArg, {Name: "celsius", Help: "degrees"}}},
 }
 
@@ -42,6 +46,20 @@ func onCard(f func(*State, *faketree.Tree, card, input) error) func(*State, inpu
 		}
 		return f(s, tree, c, in)
 	}
+}
+
+// writeFile changes the text of a file of the tree.
+func writeFile(s *State, in input) error {
+	tree, err := s.hardware()
+	if err != nil {
+		return err
+	}
+	file := first(tree, "/sys", strings.TrimPrefix(in["path"], "/sys/"))
+	if _, ok := tree.Get(file); !ok {
+		return fmt.Errorf("path: want a file of the machine, found %q", in["path"])
+	}
+	tree.Set(file, strings.ReplaceAll(in["text"], `\n`, "\n")+"\n")
+	return nil
 }
 
 // tripFirewall trips the AXI firewall of an XRT card.

@@ -2,6 +2,7 @@ package health
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -61,12 +62,13 @@ type test struct {
 	show                 []int
 	index                int // among the catalogue's conditions
 	isAbove, isIs, grows bool
+	fpga                 bool // of FPGAs alone
 }
 
 // compile compiles c against the metric table. It panics on a family or a label that
 // is not in the table: conditions are embedded.
 func compile(c *Condition) *test {
-	t := &test{Condition: c, metric: family(c.Family), isAbove: c.Test == "above", isIs: c.Test == "is", grows: c.Test == "grows"}
+	t := &test{Condition: c, metric: family(c.Family), isAbove: c.Test == "above", isIs: c.Test == "is", grows: c.Test == "grows", fpga: strings.HasPrefix(c.Reason, "fpga_")}
 	t.where = append(matchers(t.metric, c.Where, false), matchers(t.metric, c.Not, true)...)
 	for _, l := range c.Show {
 		t.show = append(t.show, position(t.metric, l))

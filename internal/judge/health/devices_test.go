@@ -94,6 +94,7 @@ func TestLostAMD(t *testing.T) {
 // with the reading. Without a reading the event counts until a reset.
 func TestSameFault(t *testing.T) {
 	const condition, reported = "failed reset fpga_firewall_tripped", "failed reset event_firewall_tripped"
+	sound := family("accel_fpga_card_state", 0, "reset_required")
 	tripped := func(v float64) fact { return family("accel_fpga_firewall_tripped", v, "axi0") }
 	for _, tc := range []struct {
 		name  string
@@ -101,7 +102,7 @@ func TestSameFault(t *testing.T) {
 		want  []string
 	}{
 		{"a reading", []fact{tripped(0), tripped(1), tripped(1), tripped(0)}, []string{reported, condition, condition, "healthy none"}},
-		{"none", []fact{up, up, up, up}, []string{reported, reported, reported, reported}},
+		{"none", []fact{sound, sound, sound, sound}, []string{reported, reported, reported, reported}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			j := health.New(health.Builtin(), health.Options{})
@@ -161,6 +162,7 @@ func TestSwitches(t *testing.T) {
 func TestFPGAs(t *testing.T) {
 	const firewall, latched, state = "accel_fpga_firewall_tripped", "accel_fpga_error_latched", "accel_fpga_manager_state"
 	const card = "accel_fpga_card_state"
+	sound := family(card, 0, "reset_required")
 	for _, c := range []struct {
 		name  string
 		facts []fact
@@ -171,20 +173,22 @@ func TestFPGAs(t *testing.T) {
 		{"firewall", facts(family(firewall, 1, "0")), 0, "failed reset fpga_firewall_tripped"},
 		{"a controller that is no longer ready", facts(family("accel_fpga_controller_ready", 0, "sc")), 2 * minute, "degraded inspect fpga_controller_not_ready"},
 		{"stopped clocks", facts(family("accel_clock_hertz", 0, "kernel")), 0, "failed reset fpga_clocks_stopped"},
-		{"a clock of a GPU that sleeps", facts(family("accel_clock_hertz", 0, "sm")), hour, "healthy none"},
+		{"a clock of a GPU that sleeps", facts(family("accel_clock_hertz", 0, "sm"), sound), hour, "healthy none"},
 		{"rail, at first", facts(family("accel_fpga_voltage_volts", 4.1, "3.3v"), family("accel_fpga_voltage_limit_volts", 3.9, "3.3v", "critical")), 9 * second, "healthy none"},
 		{"rail above its limit", facts(family("accel_fpga_voltage_volts", 4.1, "3.3v"), family("accel_fpga_voltage_limit_volts", 3.9, "3.3v", "critical")), 10 * second, "degraded inspect fpga_voltage_critical"},
 		{"rail within its limit", facts(family("accel_fpga_current_amperes", 9, "12v"), family("accel_fpga_current_limit_amperes", 9.5, "12v", "critical")), hour, "healthy none"},
 		{"current above its limit", facts(family("accel_fpga_current_amperes", 9, "12v"), family("accel_fpga_current_limit_amperes", 6.045, "12v", "critical")), 10 * second, "degraded inspect fpga_current_critical"},
 		{"a card that will power down", facts(family("accel_fpga_sensor_alarm", 1, "PCB", "fatal")), 10 * second, "degraded inspect fpga_sensor_critical"},
-		{"injected errors", facts(family(latched, 1, "fatal", "injected_fatal"), family(latched, 1, "nonfatal", "injected_warning"), family(latched, 1, "inject", "fatal")), hour, "healthy none"},
-		{"a firewall that has tripped before", facts(family(latched, 1, "firewall", "3")), hour, "healthy none"},
+		{"injected errors", facts(family(latched, 1, "fatal", "injected_fatal"), family(latched, 1, "nonfatal", "injected_warning"), family(latched, 1, "inject", "fatal"), sound), hour, "healthy none"},
+		{"a firewall that has tripped before", facts(family(latched, 1, "firewall", "3"), sound), hour, "healthy none"},
 		{"calibration, at first", facts(family("accel_fpga_memory_calibrated", 0, "0")), 119 * second, "healthy none"},
 		{"calibration", facts(family("accel_fpga_memory_calibrated", 0, "0")), 2 * minute, "failed reprogram fpga_memory_not_calibrated"},
 		{"loading", facts(family(state, 1, "fpga0", "write")), minute, "healthy none"},
 		{"load does not end", facts(family(state, 1, "fpga0", "write")), 2 * minute, "failed inspect fpga_load_stuck"},
 		{"being reset", facts(family(card, 1, "offline")), 119 * second, "healthy none"},
 		{"reset does not end", facts(family(card, 1, "offline")), 2 * minute, "failed inspect fpga_card_not_ready"},
+		{"a card without errors to read", facts(family("accel_fpga_bitstream_loaded", 1, "slot0")), hour, "unknown none no_fault_source"},
+		{"a card with nothing but errors of the bus", facts(family("accel_pcie_function_responding", 0)), hour, "failed reboot pci_not_responding no_fault_source"},
 		{"a card whose driver is not read", facts(unseen, family("accel_device_seen", 0, "fpga"), family("accel_device_seen", 1, "pcie")), hour, "unknown none no_answer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -148,14 +148,18 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 	if parent := j.devices[d.Parent]; d.Parent != "" && parent != nil {
 		j.found = inherit(j.found, parent.findings)
 	}
-	if !l.answers {
+	switch {
+	case !l.answers:
 		st.blind = earliest(st.blind, s.Time)
 		text := "no source has an answer from the device"
 		if d.Reserved() {
 			text = "the kernel driver " + d.Driver + " reserves the device for a virtual machine or a program"
 		}
 		j.found = append(j.found, finding{reason: noAnswer, severity: blind, action: NoAction, rank: rankBlind, since: st.blind, text: text})
-	} else {
+	case d.Class == collector.FPGA && !l.examined:
+		st.blind = earliest(st.blind, s.Time)
+		j.found = append(j.found, finding{reason: noFaultSource, severity: blind, action: NoAction, rank: rankBlind, since: st.blind, text: "the driver of the FPGA has no errors to read"})
+	default:
 		st.blind = time.Time{}
 	}
 	st.conclude(j.found, s.Time, d)

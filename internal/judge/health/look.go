@@ -29,6 +29,7 @@ type look struct {
 
 	peers    bool // the node has another device of its class and vendor
 	answers  bool // a source that reads the device has an answer from it
+	examined bool // a condition of FPGAs has a reading
 	gone     bool // the device is lost or needs a reset
 	sampled  time.Time
 	driver   Action // recovery action of the driver, unsetAction if not reported
@@ -115,6 +116,7 @@ func (l *look) apply(t *test, r *collector.Reading) {
 func (l *look) count(t *test, r *collector.Reading, limit float64, failing bool) {
 	h := &l.hits[t.index]
 	h.total++
+	l.examined = l.examined || t.fpga
 	if !failing {
 		return
 	}
