@@ -342,7 +342,7 @@ func (m *topView) section(s *screen, title string) {
 
 func (m *topView) events(s *screen, list []status.Event) {
 	if len(list) == 0 {
-		fmt.Fprintln(s, "None since the exporter started.")
+		fmt.Fprintln(s, "None. Of the time before the exporter started, only those of the kernel log are known.")
 	}
 	for i := range list {
 		e := &list[i]

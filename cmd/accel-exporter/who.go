@@ -113,6 +113,7 @@ var deviceColumns = []deviceColumn{
 		}
 		return d.Model
 	})},
+	{column{title: "IMAGE", least: 15, rank: 6}, ofDevice(func(_ *frame, d *status.Device) string { return d.Image })},
 	{column{title: "STATE", least: 8, color: stateColor}, ofDevice(func(_ *frame, d *status.Device) string {
 		if d.Age != "" {
 			return d.Word + ", " + d.Age + " old"
@@ -178,7 +179,7 @@ func (f *frame) lines(d *status.Device) []deviceLine {
 		list = []deviceLine{{note: d.Why}}
 		if f.view.Unmanaged {
 			list[0].command = d.Free
-		} else if list[0].pod = "(" + d.Free + ")"; d.Free == "free" {
+		} else if list[0].pod = "(" + d.Free + ")"; strings.HasPrefix(d.Free, "free") {
 			list[0].note = ""
 		}
 	}
@@ -230,7 +231,7 @@ func (f *frame) wants(d *status.Device) bool {
 // fits reports whether a device has every word of a filter: a number is its index, a
 // PID or a Slurm job, other words are a part of what the table has.
 func (f *frame) fits(d *status.Device, filter string) bool {
-	texts := []string{d.ID, d.PCI, d.Class, d.Model, d.Word, d.Action, d.Free, d.Code}
+	texts := []string{d.ID, d.PCI, d.Class, d.Model, d.Image, d.Word, d.Action, d.Free, d.Code}
 	var numbers []string
 	if !d.Part {
 		numbers = []string{d.Index}

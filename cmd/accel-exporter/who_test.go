@@ -39,11 +39,11 @@ func exampleView() *status.View {
 	}
 	cut := gpu("dddddddd", "3")
 	cut.Free, cut.Why = "partitioned", "split into 1 partition, which is allocated instead"
-	part := status.Device{ID: "MIG-eeeeeeee-0000-0000-0000-000000000000", Short: "MIG-eeeeeeee", Index: "3:0:0", Part: true, Class: "GPU", Model: "1g.10gb", State: good, Free: "free", Why: "not allocated"}
+	part := status.Device{ID: "MIG-eeeeeeee-0000-0000-0000-000000000000", Short: "MIG-eeeeeeee", Index: "3:0:0", Part: true, Class: "GPU", Model: "1g.10gb", State: good, Free: "free, in use", Why: "not allocated"}
 	occupied := gpu("ffffffff", "10")
 	occupied.Free, occupied.Why = "occupied", "not allocated, and used by 1 process (python)"
 	occupied.Clients = []status.Client{{PID: 4711, Command: "python3", UID: "4000001", Job: "812", Utilization: "90 %", Memory: "40.0 GiB"}, {PID: 4712, Command: "a\x1b[2Jb\u202ec", UID: "4000002"}}
-	card := status.Device{ID: "0000:5e:00.1", Short: "0000:5e:00.1", Class: "FPGA", Model: "Alveo U250", PCI: "0000:5e:00.1", State: status.State{Word: "not judged", Tone: "neutral"}, Free: "not allocatable"}
+	card := status.Device{ID: "0000:5e:00.1", Short: "0000:5e:00.1", Class: "FPGA", Model: "Alveo U250", Image: "xclbin 2a44fc56-4eba-430c-95a4-13fa87dee9cc", PCI: "0000:5e:00.1", State: status.State{Word: "not judged", Tone: "neutral"}, Free: "not allocatable"}
 	return &status.View{
 		Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Headline: "7 devices: 1 failed, 1 not judged, 5 healthy", Tone: "bad",
 		Sources: []status.Source{

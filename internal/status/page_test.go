@@ -383,6 +383,23 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
+// TestImageAndUse: the image of an FPGA is beside its model, that of the user before that
+// of the board, and a free device that works is not only free.
+func TestImageAndUse(t *testing.T) {
+	w := node(1, 0)
+	w.report.Devices[0] = allocation.Device{ID: w.snap.Devices[0].ID, Availability: allocation.Free, Why: "not allocated"}
+	card := collector.Device{ID: "0000:5e:00.1", Class: collector.FPGA}
+	card.Set(collector.FPGABitstreamInfo, 1, "static", "shell", "xilinx_u250")
+	card.Set(collector.FPGABitstreamInfo, 1, "slot0", "xclbin", "2a44fc56")
+	w.snap.Devices = append(w.snap.Devices, card)
+	body := words(get(t, handler(w.page()), "/").Body.String())
+	for _, text := range []string{"free, in use", "xclbin 2a44fc56"} {
+		if !strings.Contains(body, text) {
+			t.Errorf("no %q: %s", text, body)
+		}
+	}
+}
+
 // TestView: the view is served as JSON, with the details of a device that is listed,
 // and is empty before the first Snapshot. Values that are not of now have their age,
 // and a line of the last ten minutes.

@@ -103,6 +103,7 @@ type Cell struct {
 // Device is a row of the devices.
 type Device struct {
 	ID, Short, Index, Model, Vendor, Class, PCI string
+	Image                                       string // what is loaded in an FPGA
 	Part                                        bool
 	State
 	Age                                     string // of its values, if they are not of now
@@ -291,6 +292,9 @@ func (v *View) devices(p *Page, s *collector.Snapshot, report *allocation.Report
 			return p.history.of(d.ID, value)
 		}
 		row.measure(d, lines, small)
+		if row.Free == string(allocation.Free) && row.Utilization.Value >= inUse {
+			row.Free = "free, in use"
+		}
 		v.Devices = append(v.Devices, row)
 	}
 }
@@ -317,6 +321,30 @@ func (r *Device) measure(d *collector.Device, lines func(int) []float32, grid gr
 	r.Memory = cell(memory, 0, top.memory, func(used float32) string { return ofBytes(used, top.memory) }, size)
 }
 
+// inUse is the utilization from which a device that no pod has is in use.
+const inUse = 0.05
+
+// imageKinds are the kinds of ids of an FPGA's image, that of the user's design before that
+// of the fixed part.
+var imageKinds = []string{"afu", "xclbin", "firmware", "pci_ids", "fim", "shell", "logic"}
+
+// imageOf returns the images that are loaded in an FPGA, of the first kind that is known.
+func imageOf(d *collector.Device) string {
+	ids := map[string][]string{}
+	for i := range d.Readings {
+		if r := &d.Readings[i]; r.Metric == collector.FPGABitstreamInfo {
+			kind := r.Label("kind")
+			ids[kind] = append(ids[kind], r.Label("id"))
+		}
+	}
+	for _, kind := range imageKinds {
+		if len(ids[kind]) > 0 {
+			return kind + " " + strings.Join(ids[kind], ", ")
+		}
+	}
+	return ""
+}
+
 // maxReasons is the number of reasons in a row.
 const maxReasons = 2
 
@@ -327,6 +355,7 @@ const old = 5 * time.Second
 func deviceRow(d *collector.Device, a *allocation.Device, now, answered time.Time) Device {
 	r := Device{
 		ID: d.ID, Short: ShortID(d.ID), Index: label(d, collector.DeviceInfo, "index"), Vendor: d.Vendor, Class: className(d.Class), PCI: d.PCI, Part: d.Parent != "",
+		Image: imageOf(d),
 		Model: strings.TrimPrefix(cmp.Or(d.Model, string(d.Class), "unknown device"), "NVIDIA "), State: stateOf(d),
 	}
 	if profile := label(d, collector.DeviceInfo, "profile"); profile != "" {
