@@ -44,10 +44,11 @@ sim:
 	@for library in nvml dcgm; do $(MAKE) --no-print-directory -s -C fixtures/$$library OUT=$(CURDIR)/bin/sim || exit 1; done
 
 # Unless ARGS gives another address or other rules.
-DEFAULTS = $(if $(findstring --web.listen-address,$(ARGS)),,--web.listen-address=127.0.0.1:19400) $(if $(findstring --rules.,$(ARGS)),,--rules.builtin)
+LISTEN   = $(or $(patsubst --web.listen-address=%,%,$(filter --web.listen-address=%,$(ARGS))),127.0.0.1:19400)
+DEFAULTS = $(if $(findstring --web.listen-address,$(ARGS)),,--web.listen-address=$(LISTEN)) $(if $(findstring --rules.,$(ARGS)),,--rules.builtin)
 
 run: build ## the exporter on a simulated node: SCENARIO=h100-8 ARGS="--log.level=debug" SIM=--fuse
-	@echo "Metrics: http://127.0.0.1:19400/metrics   Faults: bin/accel-sim inject --help   End: Ctrl-C"
+	@echo "Metrics: http://$(LISTEN)/metrics   Faults: bin/accel-sim inject --help   End: Ctrl-C"
 	@bin/accel-sim run --scenario=$(or $(SCENARIO),h100-8) $(SIM) -- bin/accel-exporter $(DEFAULTS) $(ARGS)
 
 demo: build debian ## a simulated node, Prometheus and Alertmanager (and Grafana if installed), and a GPU that breaks: DEMO="-after 10s"

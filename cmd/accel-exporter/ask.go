@@ -68,7 +68,7 @@ func (f *askFlags) get(ctx context.Context, path, query string, into any) error 
 		if errors.Is(err, context.DeadlineExceeded) {
 			return fmt.Errorf("no answer from %s within %s", base.Redacted(), askTimeout)
 		}
-		return fmt.Errorf("no exporter answers there: %w", err)
+		return fmt.Errorf("no exporter answers at --url: %w", err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {

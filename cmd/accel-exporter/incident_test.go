@@ -343,8 +343,10 @@ func TestPages(t *testing.T) {
 			t.Errorf("GET %s: %d, has %q: %v", tc.path, code, tc.has, strings.Contains(body, tc.has))
 		}
 	}
-	if code, _ := n.post("/metrics"); code < 400 {
-		t.Errorf("POST /metrics: %d", code)
+	for _, path := range []string{"/metrics", "/", "/-/ready", "/debug/status"} {
+		if code, _ := n.post(path); code != 405 {
+			t.Errorf("POST %s: %d, want 405", path, code)
+		}
 	}
 }
 

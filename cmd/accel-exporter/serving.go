@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -144,6 +145,7 @@ const shutdownPatience = 3 * time.Second
 func (p *serving) run(ctx context.Context) error {
 	server := &http.Server{
 		Handler:           p.handler(),
+		ConnState:         limitConnections(),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
@@ -214,17 +216,42 @@ func (p *serving) handler() http.Handler {
 		fmt.Fprintln(w, "accel-exporter is alive. accel_source_up on the metrics page shows what it can read.")
 	})
 	mux.HandleFunc("GET /-/ready", p.ready)
-	pages := http.NewServeMux()
-	pages.HandleFunc("GET /debug/state", p.debugState)
-	pages.HandleFunc("GET /debug/rules", p.debugRules)
-	pages.Handle("GET /debug/status", p.page.JSON())
+	mux.HandleFunc("GET /debug/state", p.debugState)
+	mux.HandleFunc("GET /debug/rules", p.debugRules)
+	mux.Handle("GET /debug/status", p.page.JSON())
 	if p.flags.statusPage {
-		p.page.Register(pages)
+		p.page.Register(mux)
 	} else {
-		pages.HandleFunc("GET /{$}", p.landing)
+		mux.HandleFunc("GET /{$}", p.landing)
 	}
-	mux.HandleFunc("/", p.forPeople(pages.ServeHTTP))
-	return mux
+	people := p.forPeople(mux.ServeHTTP)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case p.flags.telemetryPath, "/-/healthy", "/-/ready":
+			mux.ServeHTTP(w, r)
+		default:
+			people(w, r)
+		}
+	})
+}
+
+// maxConnections bounds the memory and file descriptors of clients.
+const maxConnections = 256
+
+// limitConnections returns the ConnState of a server, which closes connections above
+// the limit.
+func limitConnections() func(net.Conn, http.ConnState) {
+	var open atomic.Int64
+	return func(conn net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			if open.Add(1) > maxConnections {
+				conn.Close()
+			}
+		case http.StateClosed, http.StateHijacked:
+			open.Add(-1)
+		}
+	}
 }
 
 // ready answers 200 once every source has had its first outcome, good or bad.

@@ -1,11 +1,49 @@
 package main
 
 import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 )
+
+// TestConnections: connections above the limit are closed, and closed ones do not count.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ConnState = limitConnections()
+	s.Start()
+	defer s.Close()
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for range 2 {
+		var open []net.Conn
+		for range maxConnections {
+			open = append(open, dial())
+		}
+		if n, err := dial().Read(make([]byte, 1)); err == nil {
+			t.Errorf("a connection above the limit has an answer of %d bytes", n)
+		}
+		for _, c := range open {
+			if _, err := io.WriteString(c, "GET / HTTP/1.0\r\n\r\n"); err != nil {
+				t.Error(err)
+			}
+			if _, err := io.ReadAll(c); err != nil {
+				t.Errorf("a connection below the limit: %v", err)
+			}
+			c.Close()
+		}
+	}
+}
 
 // TestReleaseFileIsNoLink: a link in the release directory is not followed.
 func TestReleaseFileIsNoLink(t *testing.T) {

@@ -290,7 +290,7 @@ func (f *frame) sources(s *screen) {
 		if x.Word == "up" || x.Tone == "neutral" && len(f.view.Devices) > 0 {
 			continue
 		}
-		s.paragraph(toneColor[x.Tone], "", x.Name+" "+x.Word+": "+cmp.Or(x.Err, x.Meaning))
+		s.paragraph(toneColor[x.Tone], "", x.Name+" "+x.Word+": "+strings.ReplaceAll(cmp.Or(x.Err, x.Meaning), "\n", "; "))
 		s.remedy(x.Cure, x.Doc)
 	}
 }

@@ -137,7 +137,7 @@ func TestWhoSelects(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"--url=localhost":             "http://HOST:PORT",
-		"--url=127.0.0.1:1":           "no exporter answers there",
+		"--url=127.0.0.1:1":           "no exporter answers at --url",
 		"--http.config.file=/none/at": "/none/at",
 	} {
 		if _, _, err := outcome(t.Context(), "who", args); err == nil || !strings.Contains(err.Error(), want) {

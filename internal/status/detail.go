@@ -18,7 +18,6 @@ type Detail struct {
 	// Facts are what identifies it, Reasons all reasons of its verdict.
 	Facts   []Fact
 	Reasons []Reason
-	Since   time.Time
 	Charts  []Chart
 	Parts   []Device
 	Events  []Event
@@ -94,7 +93,7 @@ func (v *View) detail(p *Page, s *collector.Snapshot, id string) bool {
 		switch row := &v.Devices[i]; {
 		case row.ID == id:
 			out.Device = *row
-		case row.Part && parentOf(s, row.ID) == id:
+		case row.parent == id:
 			out.Parts = append(out.Parts, *row)
 		}
 	}
@@ -107,7 +106,6 @@ func (v *View) detail(p *Page, s *collector.Snapshot, id string) bool {
 	}
 	out.facts(d)
 	if d.Verdict != nil {
-		out.Since = d.Verdict.Since
 		for _, r := range d.Verdict.Reasons {
 			out.Reasons = append(out.Reasons, Reason{
 				State: State{r.Severity, cmp.Or(states[r.Severity], warn)}, Code: r.Code, Text: sentence(r.Text),
@@ -132,17 +130,8 @@ func (v *View) detail(p *Page, s *collector.Snapshot, id string) bool {
 		r := &d.Readings[i]
 		out.Readings = append(out.Readings, Reading{r.Metric.Name, pairs(r), strconv.FormatFloat(r.Value, 'g', -1, 64)})
 	}
-	v.Device, v.Title = out, strings.TrimSpace(out.Class+" "+cmp.Or(out.Index, out.Short))+", "+v.Node
+	v.Device, v.Title = out, out.Name()+", "+v.Node
 	return true
-}
-
-func parentOf(s *collector.Snapshot, id string) string {
-	for i := range s.Devices {
-		if s.Devices[i].ID == id {
-			return s.Devices[i].Parent
-		}
-	}
-	return ""
 }
 
 // facts adds the labels of the info families.

@@ -159,7 +159,7 @@ func TestPages(t *testing.T) {
 				w.alerts = &Alerts{Rules: 3, Firing: 1, List: []Alert{{Labels: map[string]string{"alertname": "AcceleratorFailed", "severity": "critical", "device": d.ID}, State: "firing", Since: now, Summary: "Accelerator 1 is gone", Runbook: "https://example.com/lost"}}}
 			},
 			want: []string{
-				"2 devices: 1 failed, 1 healthy; 1 alert firing", "failed GPU 1, H100 80GB HBM3 The driver reports it as lost. Restart the node, with a power cycle if possible",
+				"2 devices: 1 failed, 1 healthy; 1 alert firing", "failed GPU 1, H100 80GB HBM3 since 2026-03-01 12:00:00 The driver reports it as lost. Pods: training/llm-1 Restart the node, with a power cycle if possible Read more",
 				"Xid 79: the GPU no longer answers over PCIe.", "firing, critical AcceleratorFailed", "Accelerator 1 is gone", "Xid 79 The GPU no longer answers over PCIe.", "NVRM: Xid (PCI:0000:01:00): 79",
 			},
 			not: []string{"Nothing needs attention."},
@@ -174,6 +174,24 @@ func TestPages(t *testing.T) {
 				w.snap.Sources[0] = collector.Status{Source: "nvidia", Reason: collector.SourceMismatch, Err: "driver 570, library 575"}
 			},
 			want: []string{"No accelerator was found", "down: version mismatch source nvidia driver 570, library 575", "Drain the node and reboot it"},
+		},
+		"a partitioned device fails": {
+			change: func(w *world) {
+				*w = *node(1, 2)
+				for i := range w.snap.Devices {
+					w.snap.Devices[i].Verdict = &collector.Verdict{State: "failed", Action: "reboot", Reasons: []collector.Reason{{Code: "xid_79", Text: "Xid 79", Severity: "failed"}}}
+				}
+			},
+			want: []string{"failed GPU 0, H100 80GB HBM3 Xid 79. Pods: training/llm-1 , training/llm-2 Restart the node, with a power cycle if possible Read more Sources"},
+		},
+		"versions differ while devices are known": {
+			change: func(w *world) {
+				for i := range w.snap.Devices {
+					w.snap.Devices[i].Verdict = &collector.Verdict{State: "unknown", Reasons: []collector.Reason{{Code: health.NoAnswer, Text: "no source has an answer from the device"}}}
+				}
+				w.snap.Sources[0] = collector.Status{Source: "nvidia", Reason: collector.SourceMismatch, Err: "driver 570, library 575"}
+			},
+			want: []string{"source nvidia driver 570, library 575 Without values: GPU 0 , GPU 1 Pods: training/llm-0 , training/llm-1 Drain the node and reboot it", "Read more Sources"},
 		},
 		"no driver": {
 			change: func(w *world) {

@@ -76,10 +76,22 @@ type View struct {
 	Device *Detail // on the page of a device
 }
 
-// Notice is something that needs attention.
+// Notice is something that needs attention: one cause, with what it affects.
 type Notice struct {
 	State
-	Link, What, Why, Cure string
+	Link, What, Why, Cure, Doc string
+	Since                      time.Time `json:",omitzero"` // of the state
+	Devices                    []string  // that a source which is down leaves without values
+	Pods                       []string
+}
+
+// addPods adds the pods on a device, each once.
+func (n *Notice) addPods(d *Device) {
+	for i := range d.Holders {
+		if pod := d.Holders[i].Pod; !slices.Contains(n.Pods, pod) {
+			n.Pods = append(n.Pods, pod)
+		}
+	}
 }
 
 // Source is a row of the sources.
@@ -105,8 +117,11 @@ type Device struct {
 	ID, Short, Index, Model, Vendor, Class, PCI string
 	Image                                       string // what is loaded in an FPGA
 	Part                                        bool
+	parent                                      string
+	unread                                      bool // unknown only because no source answers
 	State
-	Age                                     string // of its values, if they are not of now
+	Since                                   time.Time `json:",omitzero"` // of the verdict
+	Age                                     string    // of its values, if they are not of now
 	Reasons                                 []string
 	More                                    int    // further reasons
 	Action                                  string // in words, and its code
@@ -219,7 +234,7 @@ func sourceOf(s *collector.Status, now time.Time) Source {
 	out.Trouble = Explain(s.Source, s.Reason)
 	switch s.Reason {
 	case collector.SourceAbsent:
-		out.State = State{"not on this machine", neutral}
+		out.State, out.Took = State{"not on this machine", neutral}, ""
 	case collector.SourceStarting, collector.SourceReloaded:
 		out.State = State{"starting", neutral}
 	case collector.SourceReleased:
@@ -235,7 +250,7 @@ func kubeletSource(s *podmap.Status) Source {
 	out := polled(Kubelet, string(s.State), s.Reason, s.Age, trouble)
 	out.Took = s.Took.Round(time.Millisecond / 10).String()
 	if s.State == podmap.StateAbsent {
-		out.State, out.Trouble = State{"not on this machine", neutral}, trouble
+		out.State, out.Trouble, out.Took = State{"not on this machine", neutral}, trouble, ""
 	}
 	return out
 }
@@ -354,19 +369,21 @@ const old = 5 * time.Second
 
 func deviceRow(d *collector.Device, a *allocation.Device, now, answered time.Time) Device {
 	r := Device{
-		ID: d.ID, Short: ShortID(d.ID), Index: label(d, collector.DeviceInfo, "index"), Vendor: d.Vendor, Class: className(d.Class), PCI: d.PCI, Part: d.Parent != "",
+		ID: d.ID, Short: ShortID(d.ID), Index: label(d, collector.DeviceInfo, "index"), Vendor: d.Vendor, Class: className(d.Class), PCI: d.PCI, Part: d.Parent != "", parent: d.Parent,
 		Image: imageOf(d),
 		Model: strings.TrimPrefix(cmp.Or(d.Model, string(d.Class), "unknown device"), "NVIDIA "), State: stateOf(d),
 	}
 	if profile := label(d, collector.DeviceInfo, "profile"); profile != "" {
 		r.Model = profile
 	}
-	if d.Down != "" {
+	if d.Down != "" && !judgedDown(d) {
 		r.Reasons = append(r.Reasons, Down(d.Down)+".")
 	}
 	if d.Verdict == nil {
 		r.Doc = Runbook("", d.Down, "")
 	} else {
+		r.Since = d.Verdict.Since
+		r.unread = d.Verdict.State == "unknown" && d.Down == "" && len(d.Verdict.Reasons) == 1 && d.Verdict.Reasons[0].Code == health.NoAnswer
 		r.Action, r.Code = Action(d.Verdict.Action), d.Verdict.Action
 		r.Doc = Runbook(d.Verdict.State, d.Down, d.Verdict.Action)
 		for _, x := range d.Verdict.Reasons {
@@ -403,6 +420,21 @@ func deviceRow(d *collector.Device, a *allocation.Device, now, answered time.Tim
 		r.Free, r.Why = strings.ReplaceAll(string(a.Availability), "_", " "), a.Why
 	}
 	return r
+}
+
+// judgedDown reports whether a reason of the verdict is that the device does not answer.
+func judgedDown(d *collector.Device) bool {
+	return d.Verdict != nil && slices.ContainsFunc(d.Verdict.Reasons, func(r collector.Reason) bool {
+		return r.Severity == "failed" && strings.HasPrefix(r.Code, "device_")
+	})
+}
+
+// Name is the device in a text, as "GPU 2".
+func (r *Device) Name() string {
+	if r.Index == "" && strings.HasPrefix(r.Short, r.Class) {
+		return r.Short
+	}
+	return strings.TrimSpace(r.Class + " " + cmp.Or(r.Index, r.Short))
 }
 
 // className is the class as people write it.
@@ -528,31 +560,47 @@ func eventOf(e *collector.Event, index map[string]string) Event {
 	return out
 }
 
-// headline adds the summary and what needs attention.
-func (v *View) headline() {
-	count, devices := map[string]int{}, []Notice(nil)
-	for i := range v.Devices {
-		d := &v.Devices[i]
-		count[d.Word]++
-		if d.Tone == good || d.Tone == neutral {
+// notice adds a device that needs attention: to the notice of its source or its parent
+// if that is the cause.
+func (v *View) notice(d *Device) {
+	for i := range v.Notices {
+		n := &v.Notices[i]
+		switch {
+		case d.unread && n.Tone == bad && (n.What == "source "+d.Vendor || n.What == "source fpga" && d.Class == "FPGA"):
+			n.Devices = append(n.Devices, d.Name())
+		case d.Part && n.Link == d.parent && n.Word == d.Word:
+		default:
 			continue
 		}
-		what := strings.TrimSpace(d.Class + " " + cmp.Or(d.Index, d.Short))
-		n := Notice{State: d.State, Link: d.ID, What: what + ", " + d.Model, Cure: d.Action}
-		if len(d.Reasons) > 0 {
-			n.Why = d.Reasons[0]
-		} else if d.Age != "" {
-			n.Why = "Its values are of " + d.Age + " ago."
-		}
-		devices = append(devices, n)
+		n.addPods(d)
+		return
 	}
+	n := Notice{State: d.State, Link: d.ID, What: d.Name() + ", " + d.Model, Cure: d.Action, Doc: d.Doc, Since: d.Since}
+	if len(d.Reasons) > 0 {
+		n.Why = d.Reasons[0]
+	} else if d.Age != "" {
+		n.Why = "Its values are of " + d.Age + " ago."
+	}
+	n.addPods(d)
+	v.Notices = append(v.Notices, n)
+}
+
+// headline adds the summary and what needs attention.
+func (v *View) headline() {
 	for i := range v.Sources {
 		s := &v.Sources[i]
 		if s.Word != inPart && (s.Tone == bad || s.Tone == warn) {
-			v.Notices = append(v.Notices, Notice{State: s.State, What: "source " + s.Name, Why: cmp.Or(s.Err, s.Meaning), Cure: s.Cure})
+			v.Notices = append(v.Notices, Notice{State: s.State, What: "source " + s.Name, Why: cmp.Or(s.Err, s.Meaning), Cure: s.Cure, Doc: s.Doc})
 		}
 	}
-	v.Notices = append(v.Notices, devices...)
+	count := map[string]int{}
+	for i := range v.Devices {
+		d := &v.Devices[i]
+		count[d.Word]++
+		if d.Tone != good && d.Tone != neutral {
+			v.notice(d)
+		}
+	}
 	slices.SortStableFunc(v.Notices, func(a, b Notice) int { return cmp.Compare(a.Tone, b.Tone) }) // bad before warn
 	var words []string
 	for _, w := range []string{"failed", "down", silent, "degraded", "unknown", "not judged", "healthy"} {

@@ -159,7 +159,11 @@ func (a *Allocation) Notes() (notes []string) {
 
 // Sentence describes an allocation that matches no device.
 func (u *Unresolved) Sentence() string {
-	return fmt.Sprintf("Pod %s/%s has %s %q, which matches no device of this node (%s).", u.Namespace, u.Pod, u.Resource, u.ID, u.How)
+	why := ""
+	if u.How != podmap.HowNone {
+		why = fmt.Sprintf(" (%s)", u.How)
+	}
+	return fmt.Sprintf("Pod %s/%s has %s %q, which matches no device of this node%s.", u.Namespace, u.Pod, u.Resource, u.ID, why)
 }
 
 // Sentence describes a process that uses a device without an allocation.

@@ -155,7 +155,7 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 		if d.Reserved() {
 			text = "the kernel driver " + d.Driver + " reserves the device for a virtual machine or a program"
 		}
-		j.found = append(j.found, finding{reason: noAnswer, severity: blind, action: NoAction, rank: rankBlind, since: st.blind, text: text})
+		j.found = append(j.found, finding{reason: NoAnswer, severity: blind, action: NoAction, rank: rankBlind, since: st.blind, text: text})
 	case d.Class == collector.FPGA && !l.examined:
 		st.blind = earliest(st.blind, s.Time)
 		j.found = append(j.found, finding{reason: noFaultSource, severity: blind, action: NoAction, rank: rankBlind, since: st.blind, text: "the driver of the FPGA has no errors to read"})

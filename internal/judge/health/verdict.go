@@ -15,8 +15,8 @@ import (
 // because a failed device does not recover without being observed.
 const blind = unset
 
-// noAnswer is the reason of a device that no source can read.
-const noAnswer = "no_answer"
+// NoAnswer is the reason of a device that no source can read.
+const NoAnswer = "no_answer"
 
 // noFaultSource is the reason of an FPGA whose driver has no sign of a fault to read.
 const noFaultSource = "no_fault_source"
