@@ -89,43 +89,6 @@ func TestWitnessOfTwoFunctions(t *testing.T) {
 	})
 }
 
-// TestXidOfTwoWitnesses: an Xid that NVML and the kernel log both report counts
-// once, in any order.
-func TestXidOfTwoWitnesses(t *testing.T) {
-	const pci = "0000:1b:00.0"
-	nvml := func(code uint64) Event { return Event{Source: "nvidia", Device: "GPU-a", Kind: EventXid, Code: code} }
-	kernel := func(code uint64) Event {
-		return Event{Source: "kernellog", PCI: pci, Kind: EventXid, Code: code, Detail: "what the kernel printed"}
-	}
-	for name, c := range map[string]struct {
-		events []Event
-		pause  time.Duration
-		want   []string
-	}{
-		"both":             {events: []Event{nvml(79), kernel(79)}, want: []string{"gpu_xid_errors_total{GPU-a,79} 1"}},
-		"kernel first":     {events: []Event{kernel(79), nvml(79)}, want: []string{"gpu_xid_errors_total{GPU-a,79} 1"}},
-		"twice by both":    {events: []Event{nvml(79), nvml(79), kernel(79), kernel(79)}, want: []string{"gpu_xid_errors_total{GPU-a,79} 2"}},
-		"one was missed":   {events: []Event{kernel(79), kernel(79), nvml(79)}, want: []string{"gpu_xid_errors_total{GPU-a,79} 2"}},
-		"a minute later":   {events: []Event{nvml(79), kernel(79)}, pause: time.Minute, want: []string{"gpu_xid_errors_total{GPU-a,79} 2"}},
-		"before the start": {events: []Event{{Source: "kernellog", PCI: pci, Kind: EventXid, Code: 79, Past: true}}, want: nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d := nvGPU("GPU-a", pci)
-				d.Vendor = "acme" // which has no zeros from the start
-				s := start(t, DefaultSettings(), newFake("nvidia", d), newFake("kernellog"))
-				tick()
-				for _, e := range c.events {
-					s.Emit(e)
-					time.Sleep(c.pause)
-				}
-				tick()
-				expect(t, s, []*Metric{XidErrors}, c.want...)
-			})
-		})
-	}
-}
-
 // TestWitnessesOfAnEvent: the Snapshot has one event with both witnesses and the
 // details of both. Judges receive both reports.
 func TestWitnessesOfAnEvent(t *testing.T) {

@@ -123,16 +123,18 @@ func TestPartitionByItsPlace(t *testing.T) {
 	}
 }
 
-// TestThreeWitnesses: a fault that three sources report counts once, in any order,
-// also if one source misses a report.
+// TestThreeWitnesses: a fault that several sources report counts once, in any order,
+// also if one source misses a report. A report of a minute later is another fault, and
+// one from before the start does not count.
 func TestThreeWitnesses(t *testing.T) {
 	const pci = "0000:1b:00.0"
 	by := map[byte]Event{
 		'n': {Source: "nvidia", Device: "GPU-a", Kind: EventXid, Code: 79},
 		'k': {Source: "kernellog", PCI: pci, Kind: EventXid, Code: 79},
 		'd': {Source: "dcgm", Device: "GPU-a", Kind: EventXid, Code: 79},
+		'p': {Source: "kernellog", PCI: pci, Kind: EventXid, Code: 79, Past: true},
 	}
-	for reports, want := range map[string]string{"nkd": "1", "dkn": "1", "knkdnd": "2", "nnkkdd": "2", "ndn": "2", "dkd": "2", "kkdn": "2", "nkdnkdnkd": "3"} {
+	for reports, want := range map[string]string{"nkd": "1", "dkn": "1", "knkdnd": "2", "nnkkdd": "2", "ndn": "2", "dkd": "2", "kkdn": "2", "nkdnkdnkd": "3", "nk": "1", "kn": "1", "kkn": "2", "n-k": "2", "pn": "1"} {
 		t.Run(reports, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := nvGPU("GPU-a", pci)
@@ -140,6 +142,10 @@ func TestThreeWitnesses(t *testing.T) {
 				s := start(t, DefaultSettings(), newFake("nvidia", d), newFake("kernellog"), newFake("dcgm"))
 				tick()
 				for i := range reports {
+					if reports[i] == '-' {
+						time.Sleep(time.Minute)
+						continue
+					}
 					s.Emit(by[reports[i]])
 				}
 				tick()

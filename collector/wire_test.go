@@ -2,7 +2,6 @@ package collector
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -177,53 +176,6 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatalf("seed %d: round %d has changed (-want +got):\n%s", seed, i, diff)
 			}
 		}
-	}
-}
-
-// TestSeriesAreSentOnce: metrics and labels are sent again only after a change.
-func TestSeriesAreSentOnce(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(r *Round)
-		same   bool
-	}{
-		"values":       {func(r *Round) { r.Devices[0].Readings[0].Value = 2 }, true},
-		"labels":       {func(r *Round) { r.Devices[0].Readings[0].Labels = []string{"memory"} }, false},
-		"metric":       {func(r *Round) { r.Devices[0].Readings[0].Metric = UtilizationRatio }, false},
-		"reading gone": {func(r *Round) { r.Devices[0].Readings = r.Devices[0].Readings[1:] }, false},
-	} {
-		base := gpus(2, 3)
-		var enc roundEncoder
-		first := enc.encode(1, &base, nil)
-		r := clone(base)
-		c.change(&r)
-		second, third := enc.encode(2, &r, nil), enc.encode(3, &r, nil)
-		if first.Series == nil || (second.Series == nil) != c.same || third.Series != nil {
-			t.Errorf("%s: %+v, %+v, %+v", name, first.Series, second.Series, third.Series)
-		}
-	}
-}
-
-// TestRemoteErrors: errors of a Source keep their text and the sentinels that they
-// match.
-func TestRemoteErrors(t *testing.T) {
-	all := []error{ErrAbsent, ErrReleased, ErrCrashed, ErrProtocol, ErrMismatch, ErrRestart, ErrDriver, context.DeadlineExceeded, io.EOF, errors.New("x")}
-	for _, sent := range all {
-		sent = fmt.Errorf("nvmlInit: %w", sent)
-		_, got := newWire().round(t, &Round{}, sent)
-		if got.Error() != sent.Error() || reason(got) != reason(sent) {
-			t.Errorf("%q arrives as %q with reason %q", sent, got, reason(got))
-		}
-		for _, target := range all {
-			// Only sentinels are transferred; other wrapped errors are not.
-			want := errors.Is(sent, target) && reason(target) != SourceError
-			if errors.Is(got, target) != want {
-				t.Errorf("%q: Is(%v) is %v", sent, target, !want)
-			}
-		}
-	}
-	_, got := newWire().round(t, &Round{}, errors.New(strings.Repeat("x", 1e6)))
-	if len(got.Error()) > 2*maxErrText {
-		t.Errorf("a long error arrives with %d bytes", len(got.Error()))
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
-	"github.com/prometheus/common/expfmt"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
@@ -24,63 +22,6 @@ func ownRegistry() *prometheus.Registry {
 		reg.MustRegister(g)
 	}
 	return reg
-}
-
-// readings registers the series of a Snapshot as an exporter written with client_golang
-// alone does.
-type readings struct{ *collector.Snapshot }
-
-func (readings) Describe(chan<- *prometheus.Desc) {}
-
-func (s readings) Collect(ch chan<- prometheus.Metric) {
-	emit := func(r collector.Reading, names, values []string) {
-		kind := prometheus.GaugeValue
-		if r.Metric.Kind == collector.Counter {
-			kind = prometheus.CounterValue
-		}
-		desc := prometheus.NewDesc(r.Metric.Name, r.Metric.Help, append(names, r.Metric.Labels...), nil)
-		ch <- prometheus.MustNewConstMetric(desc, kind, r.Value, append(values, r.Labels...)...)
-	}
-	for _, d := range s.Devices {
-		for _, r := range d.Readings {
-			emit(r, []string{"device"}, []string{d.ID})
-		}
-	}
-	for _, r := range s.Node {
-		emit(r, nil, nil)
-	}
-	desc := prometheus.NewDesc("accel_exporter_series_dropped_total", "Series left off the page, counted once per snapshot served.", []string{"reason"}, nil)
-	for _, reason := range []string{"duplicate", "invalid", "limit", "panic"} {
-		ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, 0, reason)
-	}
-}
-
-// TestPage: the page of every family of the table is as client_golang orders and writes
-// it, and promlint accepts it.
-func TestPage(t *testing.T) {
-	s := node(2)
-	own := ownRegistry()
-	e := exposition.New(fixed(s), own, exposition.Options{})
-	reference := prometheus.NewRegistry()
-	reference.MustRegister(readings{s})
-	families, err := prometheus.Gatherers{reference, own}.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want strings.Builder
-	for _, f := range families {
-		if _, err := expfmt.MetricFamilyToText(&want, f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, _, page := get(t, e)
-	if d := cmp.Diff(want.String(), page); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-	problems, err := promlint.New(strings.NewReader(page)).Lint()
-	if err != nil || len(problems) > 0 {
-		t.Errorf("%v, %v", problems, err)
-	}
 }
 
 // TestNoSnapshot: before the first Snapshot the page has the exporter's own families.
@@ -159,23 +100,5 @@ accel_device_recovery_seconds_count{device="GPU-a",region="x\"y"} 3
 	e.Apply(exposition.Settings{Drop: func(name string) bool { return name == m.Name }})
 	if _, _, page := get(t, e); strings.Contains(page, m.Name) {
 		t.Error("served although dropped")
-	}
-}
-
-// BenchmarkRender renders the pages of eight and of 128 GPUs. Every page is of another
-// Snapshot.
-func BenchmarkRender(b *testing.B) {
-	for name, gpus := range map[string]int{"8gpu": 8, "128gpu": 128} {
-		for _, encoding := range []string{"identity", "gzip"} {
-			b.Run(name+"/"+encoding, func(b *testing.B) {
-				s := node(gpus)
-				e := exposition.New(func() *collector.Snapshot { next := *s; return &next }, nil, exposition.Options{})
-				b.ReportAllocs()
-				for b.Loop() {
-					get(b, e, "Accept", text, "Accept-Encoding", encoding)
-				}
-				b.ReportMetric(float64(len(samples(b, e))), "series")
-			})
-		}
 	}
 }

@@ -87,50 +87,6 @@ func TestView(t *testing.T) {
 	}
 }
 
-// badView returns invalid series and two valid ones.
-type badView struct{}
-
-func (badView) Series(*collector.Snapshot) []exposition.Derived {
-	one := func([]float64) (float64, bool) { return 1, true }
-	bad := &collector.Metric{Name: "a-b", Kind: collector.Gauge}
-	again := &collector.Metric{Name: "twice", Kind: collector.Counter}
-	label := func(names ...string) (out []exposition.Label) {
-		for _, n := range names {
-			out = append(out, exposition.Label{Name: n, Value: "x"})
-		}
-		return out
-	}
-	return []exposition.Derived{
-		{Metric: doubled, Labels: label("b", "a"), Value: one},
-		{Metric: doubled, Labels: label("a", "b"), Value: one}, // the same
-		{Metric: doubled, Labels: label("a", "c"), Value: one},
-		{Metric: doubled, Labels: label("a", "a"), Value: one},
-		{Metric: doubled, Labels: label("a-b"), Value: one},
-		{Metric: doubled, Labels: label("__name__"), Value: one},
-		{Metric: doubled, Rows: []int{7}, Value: one},
-		{Metric: doubled, Rows: []int{-1}, Value: one},
-		{Metric: doubled},
-		{Metric: bad, Value: one},
-		{Metric: again, Value: one},
-		{Value: one},
-	}
-}
-
-func TestBadView(t *testing.T) {
-	s := &collector.Snapshot{Devices: []collector.Device{{ID: "GPU-0", Readings: []collector.Reading{{Metric: collector.EnergyJoules, Value: 3}}}}}
-	e := exposition.New(fixed(s), nil, exposition.Options{})
-	e.Apply(exposition.Settings{View: badView{}})
-	_, _, page := get(t, e, "Accept", text)
-	for _, want := range []string{
-		"accel_energy_joules_total{device=\"GPU-0\"} 3\n", "twice{a=\"x\",b=\"x\"} 1\ntwice{a=\"x\",c=\"x\"} 1\n",
-		"accel_exporter_series_dropped_total{reason=\"duplicate\"} 1\n", "accel_exporter_series_dropped_total{reason=\"invalid\"} 9\n",
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("lacks %q:\n%s", want, page)
-		}
-	}
-}
-
 // Beyond the limit, derived series are dropped before any other.
 func TestViewIsDroppedFirst(t *testing.T) {
 	e := exposition.New(fixed(node(2)), nil, exposition.Options{})

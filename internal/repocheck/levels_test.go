@@ -1,14 +1,12 @@
 package repocheck
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
@@ -109,37 +107,6 @@ func TestLevels(t *testing.T) {
 			e := parsed(t, at, expr)
 			for _, s := range slices.Concat(unserved(e), baseless(e)) {
 				t.Errorf("%s reads %s", at, s)
-			}
-		}
-	}
-}
-
-// TestAutoscalers: prometheus-adapter serves series that the rules record, and the
-// example autoscalers ask for what it serves.
-func TestAutoscalers(t *testing.T) {
-	var adapter struct {
-		Rules []struct {
-			SeriesQuery string `yaml:"seriesQuery"`
-			Name        struct{ Matches, As string }
-		}
-	}
-	if err := yaml.Unmarshal(read(t, "deploy/prometheus-adapter/config.yaml"), &adapter); err != nil {
-		t.Fatal(err)
-	}
-	all, served := families(t), map[string]bool{}
-	for _, r := range adapter.Rules {
-		for _, fault := range exprFaults(all, parsed(t, "adapter", r.SeriesQuery)) {
-			t.Errorf("%s: %s", r.SeriesQuery, fault)
-		}
-		if series, _, _ := strings.Cut(r.SeriesQuery, "{"); r.Name.Matches != "^"+series+"$" {
-			t.Errorf("%s is not the name of %s", r.Name.Matches, series)
-		}
-		served[r.Name.As] = true
-	}
-	for _, name := range match(t, "deploy/prometheus-adapter/hpa-*.yaml") {
-		for _, m := range regexp.MustCompile(`metric: \{?\s*name: (\w+)`).FindAllStringSubmatch(string(read(t, name)), -1) {
-			if !served[m[1]] {
-				t.Errorf("%s: the adapter does not serve %s", name, m[1])
 			}
 		}
 	}

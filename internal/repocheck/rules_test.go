@@ -1,7 +1,6 @@
 package repocheck
 
 import (
-	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -171,10 +170,11 @@ var foreign = map[string][]string{
 }
 
 // family is what rules may use of a series: its labels, and the values of those
-// with a documented set.
+// with a documented set. The labels of a recording are checked by its tests in promtool.
 type family struct {
-	labels []string
-	values map[string][]string
+	labels   []string
+	values   map[string][]string
+	recorded bool
 }
 
 // families returns all series that rules may use.
@@ -207,18 +207,9 @@ func families(t *testing.T) map[string]family {
 			all[m.Name+"_bucket"] = family{labels: append(slices.Clone(f.labels), "le")}
 		}
 	}
-	// A recording may read others, and itself.
-	rules := slices.DeleteFunc(loadRules(t), func(r alertRule) bool { return r.Record == "" })
-	for range rules {
-		changed := false
-		for _, r := range rules {
-			f := family{values: shapeOf(all, parsed(t, r.Record, r.Expr))}
-			f.labels = slices.Sorted(maps.Keys(f.values))
-			changed = changed || !slices.Equal(f.labels, all[r.Record].labels)
-			all[r.Record] = f
-		}
-		if !changed {
-			break
+	for _, r := range loadRules(t) {
+		if r.Record != "" {
+			all[r.Record] = family{recorded: true}
 		}
 	}
 	return all
@@ -248,8 +239,7 @@ func documented(text string) []string {
 func TestRuleSeries(t *testing.T) {
 	all := families(t)
 	for _, r := range loadRules(t) {
-		e := parsed(t, r.name(), r.Expr)
-		faults := exprFaults(all, e)
+		faults := exprFaults(all, parsed(t, r.name(), r.Expr))
 		for _, text := range r.Annotations {
 			queries := annotationQuery.FindAllStringSubmatch(text, -1)
 			if len(queries) != strings.Count(text, "| query") {
@@ -258,11 +248,6 @@ func TestRuleSeries(t *testing.T) {
 			for _, q := range queries {
 				faults = append(faults, exprFaults(all, parsed(t, r.name(), strings.ReplaceAll(q[1], "%q", `""`)))...)
 			}
-			for _, m := range alertLabel.FindAllStringSubmatch(text, -1) {
-				if !shapeOf(all, e).has(m[1]) && r.Labels[m[1]] == "" {
-					faults = append(faults, "the alert has no label "+m[1])
-				}
-			}
 		}
 		for _, fault := range faults {
 			t.Errorf("%s: %s", r.name(), fault)
@@ -270,10 +255,7 @@ func TestRuleSeries(t *testing.T) {
 	}
 }
 
-var (
-	annotationQuery = regexp.MustCompile("range printf `([^`]+)`[^|}]*\\| query")
-	alertLabel      = regexp.MustCompile(`\$labels\.(\w+)`)
-)
+var annotationQuery = regexp.MustCompile("range printf `([^`]+)`[^|}]*\\| query")
 
 // placeholder is a value that a person replaces in a query of a runbook.
 var placeholder = regexp.MustCompile(`^[A-Z]{3,}$`)
@@ -291,7 +273,7 @@ func selectorFaults(all map[string]family, s *parser.VectorSelector) []string {
 			continue
 		}
 		label, value := m.Name, m.Value
-		if !slices.Contains(f.labels, label) && !slices.Contains(targetLabels, label) {
+		if !f.recorded && !slices.Contains(f.labels, label) && !slices.Contains(targetLabels, label) {
 			faults = append(faults, s.Name+" has no label "+label)
 			continue
 		}
@@ -314,4 +296,25 @@ func selectorFaults(all map[string]family, s *parser.VectorSelector) []string {
 		}
 	}
 	return faults
+}
+
+// exprFaults returns the mistakes of the selectors of an expression.
+func exprFaults(all map[string]family, e parser.Expr) []string {
+	var out []string
+	for _, s := range selectors(e) {
+		out = append(out, selectorFaults(all, s)...)
+	}
+	return out
+}
+
+// selectors returns the selectors of an expression.
+func selectors(e parser.Expr) []*parser.VectorSelector {
+	var all []*parser.VectorSelector
+	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+		if s, ok := n.(*parser.VectorSelector); ok {
+			all = append(all, s)
+		}
+		return nil
+	})
+	return all
 }

@@ -85,39 +85,6 @@ func fault(name string, seconds int) func(*allocation.Record) {
 	}
 }
 
-// TestStages: each stage is a span when the next one begins.
-func TestStages(t *testing.T) {
-	r := newTracks(t)
-	r.update(0, nil)
-	r.update(10, nil, record("a", "GPU-1", 10))
-	r.update(80, nil, record("a", "GPU-1", 10, idleSince(10)))
-	r.want() // the time before the first activity is not an idle period
-	r.update(100, nil, record("a", "GPU-1", 10, working(95, 99)))
-	r.want("a accel.wait@GPU-1 10s-1m35s true")
-	r.update(200, nil, record("a", "GPU-1", 10, working(95, 120), idleSince(120)))
-	r.want("a accel.active@GPU-1 1m35s-2m0s true")
-	r.update(230, nil, record("a", "GPU-1", 10, working(95, 120), unknown))
-	r.update(231, nil, record("a", "GPU-1", 10, working(95, 120), idleSince(120)))
-	r.want() // activity was unknown for less than a minute
-	r.update(300, nil, record("a", "GPU-1", 10, working(95, 290)))
-	r.want("a accel.idle@GPU-1 2m0s-4m50s true")
-	r.events = []collector.Event{
-		{Kind: collector.EventXid, Code: 79, Device: "GPU-1", Time: at(310), Detail: "fell off"},
-		{Kind: collector.EventXid, Code: 79, Device: "GPU-1", Time: at(305), Past: true},
-		{Kind: collector.EventXid, Code: 79, Device: "GPU-2", Time: at(310)},
-	}
-	r.update(311, nil, record("a", "GPU-1", 10, working(95, 300), fault("xid_79", 310), fault("bus_loss", 310)))
-	r.want("a accel.fault@GPU-1 5m10s-5m10s fell off", "a accel.fault@GPU-1 5m10s-5m10s")
-	r.update(320, nil)
-	r.want() // faults may still arrive
-	r.update(330, nil, record("a", "GPU-1", 10, working(95, 300), fault("xid_79", 310), fault("bus_loss", 310), fault("xid_154", 319), until(320)))
-	r.want("a accel.fault@GPU-1 5m19s-5m19s")
-	r.update(340, nil)
-	r.want("a accel.active@GPU-1 4m50s-5m20s true", "a accel.device@GPU-1 10s-5m20s true")
-	r.update(350, nil)
-	r.want()
-}
-
 // TestFaultWaitsForItsText: an Xid that NVML has reported without a text waits a
 // moment for the report of the kernel log, and not longer. The end of the allocation
 // ends the wait.

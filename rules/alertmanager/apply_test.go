@@ -117,7 +117,6 @@ func TestRelabel(t *testing.T) {
 		steps    []alertmanager.Relabel
 		want     map[string]string // nil: not sent
 	}{
-		"nothing":  {want: map[string]string{"alertname": "Hot", "severity": "page", "device": "0000:86:00.0"}},
 		"external": {external: map[string]string{"cluster": "east", "severity": "info"}, want: map[string]string{"alertname": "Hot", "severity": "page", "device": "0000:86:00.0", "cluster": "east"}},
 		"rename": {
 			external: map[string]string{"cluster": "east"},
@@ -130,8 +129,6 @@ func TestRelabel(t *testing.T) {
 		},
 		"remove": {steps: []alertmanager.Relabel{{TargetLabel: "device", Replacement: text("")}}, want: map[string]string{"alertname": "Hot", "severity": "page"}},
 		"drop":   {steps: []alertmanager.Relabel{{Action: "drop", SourceLabels: []string{"severity"}, Regex: text("page|info")}}},
-		"keep":   {steps: []alertmanager.Relabel{{Action: "keep", SourceLabels: []string{"severity"}, Regex: text("pag")}}},
-		"hash":   {steps: []alertmanager.Relabel{{Action: "hashmod", Modulus: 1, TargetLabel: "shard"}, {Action: "labelkeep", Regex: text("shard")}}, want: map[string]string{"shard": "0"}},
 		"empty":  {steps: []alertmanager.Relabel{{Action: "labeldrop", Regex: text(".*")}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -368,24 +368,6 @@ func TestAllocated(t *testing.T) {
 	r.want(collector.DeviceHolders)
 }
 
-// TestResources: Resources returns the resources by which a device is allocated.
-func TestResources(t *testing.T) {
-	r := newRig(t)
-	r.list(alloc("a", "fpga.intel.com/region-y", "dfl-fme.0"), alloc("b", "fpga.intel.com/af-x", "dfl-port.0"))
-	r.after(time.Second, fpga("card"), device(gpuA, 0))
-	if diff := cmp.Diff([]string{"fpga.intel.com/af-x", "fpga.intel.com/region-y"}, r.j.Resources("card")); diff != "" {
-		t.Error(diff)
-	}
-	if got := append(r.j.Resources(gpuA), r.j.Resources("nothing")...); got != nil {
-		t.Errorf("%q", got)
-	}
-	r.list()
-	r.after(time.Second, fpga("card"))
-	if got := r.j.Resources("card"); got != nil {
-		t.Errorf("%q", got)
-	}
-}
-
 // TestLimit: allocations beyond the limit have no series and are counted. Their
 // devices are not free.
 func TestLimit(t *testing.T) {

@@ -122,36 +122,3 @@ func TestFaultOfPartition(t *testing.T) {
 	r.happen(time.Second, []collector.Event{xid(43, time.Second, of(mig2)), xid(79, time.Second, of(""))}, devices...)
 	r.faults("m1 a xid_79 1", "m2 b xid_43 1", "m2 b xid_79 1")
 }
-
-// TestEvents: which kinds of events refresh the kubelet's list, and which are recorded
-// as faults.
-func TestEvents(t *testing.T) {
-	for _, c := range []struct {
-		kind      collector.EventKind
-		fault     string
-		refreshes int
-	}{
-		{collector.EventBusLoss, "bus_loss", 1},
-		{collector.EventUnavailable, "gpu_unavailable", 1},
-		{collector.EventPoisonFatal, "poison_fatal", 0},
-		{collector.EventECCDoubleBit, "ecc_double_bit", 0},
-		{collector.EventAER, "", 0}, // most are corrected, and they can be frequent
-		{collector.EventMIGConfig, "", 1},
-		{collector.EventReconfiguration, "", 1},
-		{collector.EventDriverLoaded, "", 1},
-		{collector.EventECCSingleBit, "", 0},
-	} {
-		r := newRig(t)
-		r.list(alloc("a", gpu, gpuA))
-		r.happen(time.Second, nil, device(gpuA, 0))
-		r.happen(2*time.Second, []collector.Event{{Device: gpuA, Kind: c.kind, Time: r.now}}, device(gpuA, 0))
-		if r.refreshes != c.refreshes {
-			t.Errorf("%s: %d refreshes", c.kind, r.refreshes)
-		}
-		if c.fault == "" {
-			r.faults()
-		} else {
-			r.faults("A a " + c.fault + " 1")
-		}
-	}
-}

@@ -236,35 +236,3 @@ func TestAllocatableThoughUnlisted(t *testing.T) {
 	step()
 	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", "B nvidia.com/gpu 0")
 }
-
-// TestPodmap: the metrics about the kubelet.
-func TestPodmap(t *testing.T) {
-	r := newRig(t)
-	r.status = podmap.Status{
-		Calls: map[podmap.Outcome]uint64{podmap.OutcomeOK: 7, podmap.OutcomeTimeout: 2},
-		Kept:  1,
-	}
-	r.list(alloc("a", gpu, gpuA, kept), alloc("b", gpu, "gpu:1"), alloc("c", "nvidia.com/hostdev", "0000:c1:00.0"), alloc("d", "rdma/hca", "7"))
-	r.state(podmap.StateStale)
-	r.after(12*time.Second, device(gpuA, 0))
-	has := func(m *collector.Metric, line string) {
-		t.Helper()
-		for _, l := range r.series(m) {
-			if l == line {
-				return
-			}
-		}
-		t.Errorf("%s: no %q in %q", m.Name, line, r.series(m))
-	}
-	has(collector.PodmapState, "stale 1")
-	has(collector.PodmapAge, "12")
-	has(collector.PodmapCalls, "list ok 7")
-	has(collector.PodmapCalls, "list timeout 2")
-	has(collector.PodmapCalls, "allocatable ok 0")
-	has(collector.PodmapAllocations, "kept 1")
-	has(collector.PodmapAllocations, "unresolved 3")
-	has(collector.PodmapAllocations, "unresolved_accelerator 1")
-	has(collector.PodmapIDs, "id 1")
-	has(collector.PodmapIDs, "unknown 1")
-	has(collector.PodmapIDs, "none 2")
-}

@@ -39,10 +39,6 @@ var measures = []struct {
 		"a 0.5 1 active", "",
 	},
 	{
-		"exclusive, nothing measured", exclusive, nil, nil,
-		"a - - -", "",
-	},
-	{
 		"shared, processes unknown", replicas, nil, f(used(0.5, gib)),
 		"a - - -, b - - -", "",
 	},
@@ -55,28 +51,10 @@ var measures = []struct {
 		"a - - -", "",
 	},
 	{
-		"contested",
-		[]podmap.Allocation{alloc("a", gpu, gpuA, contested), alloc("b", gpu, gpuA, contested)},
-		nil, f(used(0.5, gib)),
-		"a - - -, b - - -", "",
-	},
-	{
-		"two ids of one device",
-		[]podmap.Allocation{alloc("a", gpu, gpuA), alloc("b", "example.com/port", "nvidia0")},
-		nil, f(used(0.5, gib)),
-		"a - - -, b - - -", "",
-	},
-	{
 		"shared, one process each", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "b", true) },
 		f(used(0.9, 10*gib), client(1, 4*gib, 0.6), client(2, 5*gib, 0)),
 		"a 0.6 4 active, b 0 5 idle", "0 0 0 0",
-	},
-	{
-		"shared, several processes, one of them listed twice", replicas,
-		func(r *rig) { r.run(1, "a", true); r.run(2, "a", true) },
-		f(used(0.9, 2*gib), client(1, gib, 0.2), client(2, gib, 0.3), client(1, gib, 0.2)),
-		"a 0.5 2 active, b 0 0 idle", "0 0 0 0",
 	},
 	{
 		"shared, no utilization by process", replicas,
@@ -89,12 +67,6 @@ var measures = []struct {
 		func(r *rig) { r.run(1, "a", true) },
 		f(used(0.9, gib), client(1, gib, 0.9)),
 		"a 0.9 1 active, b 0 0 idle", "0 0 0 0",
-	},
-	{
-		"shared, one hidden process", replicas,
-		func(r *rig) { r.run(1, "a", true); r.run(2, "?", false) },
-		f(used(0.9, 10*gib), client(1, gib, 0.5), client(2, gib, 0.4)),
-		"a - - active, b - - -", "0 0 0 1",
 	},
 	{
 		"shared, one process of an unknown pod", replicas,
@@ -115,12 +87,6 @@ var measures = []struct {
 		"a 0 0 idle", "1 0 0 0",
 	},
 	{
-		"exclusive, a process of the host and one of the pod", exclusive,
-		func(r *rig) { r.run(1, "", false); r.run(2, "a", true) },
-		f(used(0.9, 3*gib), client(1, gib, 0.5), client(2, 2*gib, 0.3)),
-		"a 0.3 2 active", "0 1 0 0",
-	},
-	{
 		"exclusive, an unattributed process, no values by process", exclusive,
 		func(r *rig) { r.run(1, "", false); r.run(2, "a", true) },
 		f(used(0.9, 10*gib), client(1, -1, -1), client(2, -1, -1)),
@@ -131,12 +97,6 @@ var measures = []struct {
 		func(r *rig) { r.run(1, "?", false) },
 		f(used(0.9, 10*gib), client(1, gib, 0.9)),
 		"a 0.9 10 active", "0 0 0 1",
-	},
-	{
-		"shared, a process of another PID namespace", replicas[:1],
-		func(r *rig) {},
-		f(used(0.9, 10*gib), client(7, gib, 0.9)),
-		"a - - -", "0 0 0 1",
 	},
 	{
 		"exclusive, a process of another PID namespace", exclusive,
@@ -159,19 +119,6 @@ var measures = []struct {
 		"a - - -", "",
 	},
 	{
-		"nominal, a process of the pod",
-		[]podmap.Allocation{alloc("a", gpu, gpuA+"-1")},
-		func(r *rig) { r.run(1, "a", true) },
-		f(used(0.9, gib), client(1, gib, 0.9)),
-		"a 0.9 1 active", "0 0 0 0",
-	},
-	{
-		"not allocated, a process of the host", nil,
-		func(r *rig) { r.run(1, "", false) },
-		f(used(0.9, 10*gib), client(1, gib, 0.9)),
-		"", "0 1 0 0",
-	},
-	{
 		"shared and busy, no process listed", replicas, func(*rig) {},
 		f(used(0.97, 40*gib), noProcess),
 		"a - - -, b - - -", "0 0 0 0",
@@ -182,24 +129,11 @@ var measures = []struct {
 		"a - - -, b - - -", "0 0 0 0",
 	},
 	{
-		"a claim of several pods, no process listed",
-		[]podmap.Allocation{alloc("a", gpu, gpuA, contested), alloc("b", gpu, gpuA, contested)},
-		func(*rig) {},
-		f(used(0.97, 40*gib), noProcess),
-		"a - - -, b - - -", "0 0 0 0",
-	},
-	{
 		"every replica, no process listed",
 		[]podmap.Allocation{alloc("a", gpu, gpuA+"::0"), alloc("a", gpu, gpuA+"::1")},
 		func(r *rig) { r.offer(gpu, gpuA+"::0", gpuA+"::1") },
 		f(used(0.9, 4*gib), noProcess),
 		"a 0.9 4 active", "0 0 0 0",
-	},
-	{
-		"every replica that is allocated, others are not", replicas[:1],
-		func(r *rig) { r.offer(gpu, gpuA+"::0", gpuA+"::1") },
-		f(used(0.9, 4*gib), noProcess),
-		"a - - -", "0 0 0 0",
 	},
 	{
 		"shared and busy, the processes without utilization", replicas,
@@ -212,11 +146,6 @@ var measures = []struct {
 		func(r *rig) { r.run(1, "", false) },
 		f(used(0.9, 10*gib), client(1, gib, 0.1)),
 		"a - - -", "0 1 0 0",
-	},
-	{
-		"no process", exclusive,
-		func(r *rig) {}, f(used(0, 0), noProcess),
-		"a 0 0 idle", "0 0 0 0",
 	},
 }
 

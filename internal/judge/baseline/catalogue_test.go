@@ -2,9 +2,7 @@ package baseline_test
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,32 +10,12 @@ import (
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 )
 
 // TestBroken reads one file per mistake and compares the messages with golden files.
 func TestBroken(t *testing.T) { golden.Mistakes(t, baseline.Parse) }
-
-func TestLoad(t *testing.T) {
-	for file, want := range map[string]int{"empty.yml": 0, "comments.yml": 0, "shared.yml": 3, "order.yml": 12, "commented_out.yml": 1, "../node.yml": 4} {
-		c, err := baseline.Load(filepath.Join("testdata/good", file))
-		if err != nil || len(c.Entries) != want {
-			t.Errorf("%s: %+v, %v", file, c, err)
-		}
-	}
-	if c, err := baseline.Load("testdata/nowhere.yml"); c != nil || !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v, %v", c, err)
-	}
-	if c, err := baseline.Load("testdata"); c != nil || err == nil {
-		t.Errorf("a directory: %v, %v", c, err)
-	}
-	var mistakes strict.Mistakes
-	if c, err := baseline.Load("testdata/broken/no_name.yml"); c != nil || !errors.As(err, &mistakes) {
-		t.Errorf("%v, %v", c, err)
-	}
-}
 
 // TestDocumentation: the examples in docs/baseline.md are valid.
 func TestDocumentation(t *testing.T) {

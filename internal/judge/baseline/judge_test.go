@@ -170,11 +170,6 @@ func TestJudge(t *testing.T) {
 				"G inforom want G520.0200.00.05 have 2: 1",
 			},
 		},
-		"layout lost after a reboot": {
-			catalogue: "entries: [{name: a, approved: {mig: [7x1g.10gb]}}]",
-			devices:   []collector.Device{h100("G", reading(collector.MIGMode, 1, "current"))},
-			want:      []string{"G is a", "G mig want 7x1g.10gb have empty: 1"},
-		},
 		"a partition of unknown profile": {
 			catalogue: "entries: [{name: a, approved: {mig: [7x1g.10gb]}}]",
 			devices:   []collector.Device{h100("G", reading(collector.MIGMode, 1, "current"), reading(collector.MIGInstances, 6, "1g.10gb"), reading(collector.MIGInstances, 1, ""))},
@@ -198,15 +193,6 @@ func TestJudge(t *testing.T) {
 				"F b want " + strings.Repeat("x", 190) + ",y,… have y: 0",
 				"F c want c have ?: 1",
 			},
-		},
-		"a device that only an event names": {
-			catalogue: "entries: [{name: a}]",
-			devices:   []collector.Device{{ID: "G", Readings: []collector.Reading{up}}},
-		},
-		"a device of two sources": {
-			catalogue: "entries: [{name: a}]",
-			devices:   []collector.Device{{ID: "G", Class: collector.GPU}, {ID: "G", Class: collector.FPGA}},
-			want:      []string{"G is a"},
 		},
 		"the PCI id of its source takes precedence over that of the bus": {
 			catalogue: "entries: [{name: a, match: {pci_id: \"8086:0b30\"}}]",
@@ -257,21 +243,6 @@ func TestJudge(t *testing.T) {
 			},
 			want: []string{"A is a", "A module want zynqmp_fpga_manager have zynqmp_fpga_manager: 0", "B is a"},
 		},
-		"no entry": {
-			devices: []collector.Device{{ID: "A", Class: collector.GPU, Vendor: "amd", Model: "MI300X", Readings: []collector.Reading{up, info(collector.FPGAInfo, "", "", "1002:74a1", "")}}},
-		},
-		"an earlier entry can still match": {
-			catalogue: "entries: [{name: a, match: {pci_id: \"10de:2330\"}}, {name: b}]",
-			devices:   []collector.Device{h100("G"), n3000("F", afuA, 1)},
-			want:      []string{"F is b"},
-		},
-		"the PCI id from the bus, of the device's own function": {
-			catalogue: "entries: [{name: a, match: {pci_id: \"10ee:5000\"}}, {name: b, match: {pci_id: \"10de:2330\"}}]",
-			devices: []collector.Device{h100("G",
-				info(collector.PCIeFunctionInfo, "0000:1b:00.1", "0x10ee", "0x5000", "", "", "", "", "", ""),
-				info(collector.PCIeFunctionInfo, "0000:1b:00.0", "0x10de", "0x2330", "", "", "", "", "", ""))},
-			want: []string{"G is b"},
-		},
 		"bitstream by region before kind, as a UUID": {
 			devices: []collector.Device{n3000("F", afuA, 1)},
 			want: []string{
@@ -279,19 +250,6 @@ func TestJudge(t *testing.T) {
 				"F static/fim want 0x202000200000237 have 0x202000200000237: 0",
 				"F port0/afu want D8424DC4-A4A3-C413-F89E-433683F9040B have " + afuA + ": 0",
 			},
-		},
-		"another bitstream": {
-			devices: []collector.Device{n3000("F", afuB, 1)},
-			want: []string{
-				"F is n3000",
-				"F static/fim want 0x202000200000237 have 0x202000200000237: 0",
-				"F port0/afu want D8424DC4-A4A3-C413-F89E-433683F9040B have " + afuB + ": 1",
-			},
-		},
-		"a root key": {
-			catalogue: "entries: [{name: a, approved: {root_key: {sr: [none]}}}]",
-			devices:   []collector.Device{{ID: "F", Class: collector.FPGA, Readings: []collector.Reading{up, info(collector.FPGARootKeyInfo, "sr", "0xab")}}},
-			want:      []string{"F is a", "F root_key/sr want none have 0xab: 1"},
 		},
 		"two values of one component": {
 			catalogue: "entries: [{name: a, approved: {firmware: {bmc: [\"1\"]}}}]",

@@ -127,16 +127,12 @@ func TestResources(t *testing.T) {
 		want      string // of held/afu or held/shell
 	}{
 		"one of two ports":                        {[]string{promisedA}, two(afuB, afuA, 1), "want " + afuA + " have " + both + ": 0"},
-		"upper-case id":                           {[]string{promisedA}, n3000("F", strings.ToUpper(afuA), 1), "want " + afuA + " have " + strings.ToUpper(afuA) + ": 0"},
 		"two designs":                             {[]string{promisedA, promisedB}, two(afuB, afuA, 1), "want " + both + " have " + both + ": 0"},
-		"two designs in another order":            {[]string{promisedB, promisedA, promisedA}, two(afuA, afuB, 1), "want " + both + " have " + both + ": 0"},
 		"one design missing":                      {[]string{promisedA, promisedB}, two(afuA, afuA, 1), "want " + both + " have " + afuA + ": 1"},
 		"one design missing, one port not loaded": {[]string{promisedA, promisedB}, two(afuA, afuA, 0), ""},
-		"one design, one port not loaded":         {[]string{promisedA}, two(afuA, afuB, 0), "want " + afuA + " have " + afuA + ": 0"},
 		"a card without functions":                {[]string{promisedA}, alveo, ""},
 		"shell":                                   {[]string{"xilinx.com/fpga-xilinx_u250_xdma_201830_2-1561656294"}, alveo, "want xilinx_u250_xdma_201830_2 have xilinx_u250_xdma_201830_2: 0"},
 		"another shell":                           {[]string{"amd.com/xilinx_u250_gen3x16_xdma_4_1-0"}, alveo, "want xilinx_u250_gen3x16_xdma_4_1 have xilinx_u250_xdma_201830_2: 1"},
-		"not allocated":                           {nil, alveo, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines := judged(nil, baseline.Options{Resources: func(id string) []string { return c.resources }}, snapshot(nil, c.device))

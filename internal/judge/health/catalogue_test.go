@@ -2,8 +2,6 @@ package health_test
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -88,29 +86,6 @@ func TestMistakes(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		})
-	}
-}
-
-func TestLoad(t *testing.T) {
-	dir := t.TempDir()
-	good, bad := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "bad.yaml")
-	for name, text := range map[string]string{good: "xid: [{code: 95, action: reboot}]", bad: "xid: [{code: 95, action: pray}]\n"} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c, err := health.Load(good)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := judged(c, news(xid(95))); got != "failed reboot xid_95" {
-		t.Error(got)
-	}
-	if _, err := health.Load(bad); err == nil || !strings.HasPrefix(err.Error(), bad+":1: xid[0].action: ") {
-		t.Error(err)
-	}
-	if _, err := health.Load(filepath.Join(dir, "none.yaml")); !errors.Is(err, os.ErrNotExist) {
-		t.Error(err)
 	}
 }
 

@@ -82,14 +82,6 @@ func TestOtherDriver(t *testing.T) {
 	}
 }
 
-// TestLostAMD: the loss of a GPU of AMD is no Xid.
-func TestLostAMD(t *testing.T) {
-	amd := gpu(start)
-	amd.Vendor = "amd"
-	lost := news(event(collector.EventFirmwareStuck), event(collector.EventBusLoss))
-	same(t, verdicts(t, health.New(health.Builtin(), health.Options{}), snapshot(start, lost, amd)), map[string]string{gpuID: "failed reboot event_bus_loss event_firmware_stuck"})
-}
-
 // TestSameFault: a fault that the kernel log and a reading show is one reason, and ends
 // with the reading. Without a reading the event counts until a reset.
 func TestSameFault(t *testing.T) {
@@ -170,7 +162,6 @@ func TestFPGAs(t *testing.T) {
 		want  string
 	}{
 		{"sound", facts(family(firewall, 0, "0"), family(latched, 0, "fme", "fabric"), family(state, 1, "fpga0", "operating"), family("accel_fpga_memory_calibrated", 1, "0")), hour, "healthy none"},
-		{"firewall", facts(family(firewall, 1, "0")), 0, "failed reset fpga_firewall_tripped"},
 		{"a controller that is no longer ready", facts(family("accel_fpga_controller_ready", 0, "sc")), 2 * minute, "degraded inspect fpga_controller_not_ready"},
 		{"stopped clocks", facts(family("accel_clock_hertz", 0, "kernel")), 0, "failed reset fpga_clocks_stopped"},
 		{"a clock of a GPU that sleeps", facts(family("accel_clock_hertz", 0, "sm"), sound), hour, "healthy none"},

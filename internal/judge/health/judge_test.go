@@ -26,16 +26,12 @@ func hang(more ...func(*collector.Event)) collector.Event {
 var loaded = event(collector.EventDriverLoaded)
 
 var cases = []history{
-	{"healthy", []step{{want: "healthy none"}}},
 	{"no source has sampled", []step{
 		{facts: facts(unseen), want: "unknown none no_answer"},
 		{after: second, want: "healthy none"},
 		{after: second, facts: facts(unseen), want: "unknown none no_answer"},
 	}},
 
-	{"application errors", []step{
-		{news: news(xid(13), xid(31), xid(43), xid(45), xid(69), xid(137), xid(8), xid(39)), want: "healthy none"},
-	}},
 	{"unknown code", []step{
 		{news: news(xid(777)), want: "degraded inspect xid_unknown"},
 		{after: hour - second, want: "degraded inspect xid_unknown"},
@@ -68,49 +64,11 @@ var cases = []history{
 		{after: minute, news: news(xid(119, earlier(5*second))), facts: facts(set(collector.EnergyJoules, 10)), want: "failed reset xid_119"},
 		{after: minute, news: news(xid(119, earlier(30*second)), xid(120, earlier(5*second))), facts: facts(set(collector.EnergyJoules, 5)), want: "failed reset xid_120"},
 	}},
-	{"the driver recommends a reset, and the reset ends the fault", []step{
-		{facts: facts(driver("none")), want: "healthy none"},
-		{after: second, facts: facts(driver("reset")), news: news(xid(95)), want: "failed reset recovery_action_reset xid_95"},
-		{after: hour, facts: facts(driver("reset")), want: "failed reset recovery_action_reset xid_95"},
-		{after: minute, facts: facts(driver("none")), want: "healthy none"},
-	}},
-	{"the driver's action takes precedence over the catalogue's", []step{
-		{
-			facts: facts(driver("drain_and_reset"), set(collector.RowRemapFailed, 1)), news: news(xid(79)),
-			want: "failed drain_and_reset xid_79 row_remap_failed recovery_action_drain_and_reset",
-		},
-	}},
-	{"the driver recommends no action after the event", []step{
-		{facts: facts(driver("none")), news: news(xid(95)), want: "failed reset xid_95"},
-		{after: 29 * second, facts: facts(driver("none")), want: "failed reset xid_95"},
-		{after: second, facts: facts(driver("none")), want: "degraded reset xid_95"},
-		{after: second, facts: facts(driver("none")), news: news(xid(95)), want: "failed reset xid_95"},
-	}},
-	{"the log reports with the event that the driver lets work end", []step{
-		{facts: facts(driver("none")), news: news(xid(48), xid(154, asks("drain_and_reset"))), want: "degraded drain_and_reset recovery_action_drain_and_reset xid_48"},
-		{after: second, facts: facts(driver("none")), news: news(xid(95)), want: "failed drain_and_reset xid_95 recovery_action_drain_and_reset xid_48"},
-	}},
 	{"a failed read is no reset", []step{
 		{facts: facts(set(collector.RowRemapPending, 1), set(collector.RetiredPagesPending, 0)), news: news(xid(95)), want: "failed reset xid_95 row_remap_pending"},
 		{after: minute, facts: facts(set(collector.RetiredPagesPending, 0)), want: "failed reset xid_95"},
 		{after: second, facts: facts(set(collector.RowRemapPending, 1), set(collector.RetiredPagesPending, 0)), want: "failed reset xid_95 row_remap_pending"},
 		{after: second, facts: facts(set(collector.RowRemapPending, 0), set(collector.RetiredPagesPending, 0)), want: "healthy none"},
-	}},
-	{"a fatal PCIe error of the device itself", []step{
-		{news: news(collector.Event{Source: "kernellog", Device: gpuID, Kind: collector.EventAER, Sub: "fatal/DLP"}), want: "failed reset event_aer_fatal"},
-		{after: minute, facts: facts(driver("none")), want: "degraded reset event_aer_fatal"},
-	}},
-	{"each action of the driver", []step{
-		{facts: facts(driver("reboot")), want: "failed reboot recovery_action_reboot"},
-		{after: minute, facts: facts(driver("drain_p2p")), want: "degraded drain_p2p recovery_action_drain_p2p"},
-		{after: minute, facts: facts(driver("drain_and_reset")), want: "degraded drain_and_reset recovery_action_drain_and_reset"},
-		{after: minute, facts: facts(driver("recover_imex_domain")), want: "degraded recover_imex_domain recovery_action_recover_imex_domain"},
-		{after: minute, facts: facts(driver("bus_reset")), want: "failed reset recovery_action_reset"},
-		{after: minute, facts: facts(driver("system_reboot")), want: "failed reboot recovery_action_reboot"},
-		{after: minute, facts: facts(driver("other")), want: "degraded inspect recovery_action_other"},
-		{after: minute, facts: facts(driver("other")), news: news(xid(79)), want: "failed reboot xid_79 recovery_action_other"},
-		{after: hour, facts: facts(driver("other")), want: "failed reboot xid_79 recovery_action_other"},
-		{after: minute, facts: facts(driver("none")), want: "healthy none"},
 	}},
 	{"the recovery action is kept while the device does not answer", []step{
 		{facts: facts(driver("reset")), want: "failed reset recovery_action_reset"},
@@ -124,26 +82,9 @@ var cases = []history{
 		{after: second, news: news(xid(154, asks("none"))), want: "healthy none"},
 	}},
 
-	{"fallen off the bus", []step{
-		{news: news(event(collector.EventBusLoss), xid(79)), want: "failed reboot xid_79"},
-		{after: second, facts: facts(down(collector.ReasonLost)), want: "failed reboot xid_79 device_lost no_answer"},
-		{after: hour, facts: facts(unseen), want: "failed reboot xid_79 no_answer"},
-		{after: hour, facts: facts(down(collector.ReasonMissing)), want: "failed reboot xid_79 no_answer"},
-		{after: minute, facts: facts(down(collector.ReasonMissing)), want: "failed reboot xid_79 device_missing no_answer"},
-	}},
 	{"a driver that cannot start the GPU", []step{
 		{facts: facts(unseen), news: news(event(collector.EventProbeFailed, sub("unsupported"))), want: "failed update_software event_probe_failed_unsupported no_answer"},
 		{after: hour, facts: facts(unseen), want: "failed update_software event_probe_failed_unsupported no_answer"},
-		{after: minute, want: "healthy none"},
-	}},
-	{"a lost device answers again", []step{
-		{news: news(xid(79)), want: "failed reboot xid_79"},
-		{after: second, facts: facts(down(collector.ReasonLost)), want: "failed reboot xid_79 device_lost no_answer"},
-		{after: minute, want: "healthy none"},
-		{after: minute, news: news(xid(119)), want: "failed reset xid_119"},
-		{after: minute, want: "failed reset xid_119"},
-		{after: minute, facts: facts(down(collector.ReasonLost)), want: "failed reboot xid_119 device_lost no_answer"},
-		{after: minute, facts: facts(stale(90 * second)), want: "failed reset xid_119"},
 		{after: minute, want: "healthy none"},
 	}},
 	{"other reasons of a device that does not answer", []step{
@@ -155,12 +96,6 @@ var cases = []history{
 		{after: minute, facts: facts(down("offline")), want: "failed inspect device_down no_answer"},
 	}},
 
-	{"driver reload", []step{
-		{news: news(xid(119), xid(32)), want: "failed reset xid_119 xid_32"},
-		{after: minute, news: news(event(collector.EventDriverLoaded, of(""))), want: "degraded restart_app xid_32"},
-		{after: second, news: news(xid(119, past(hour))), want: "degraded restart_app xid_32"},
-		{after: second, news: news(xid(119)), want: "failed reset xid_119 xid_32"},
-	}},
 	{"a load of the driver that does not find the device", []step{
 		{facts: facts(unseen), news: news(xid(79, past(2*minute)), event(collector.EventDriverLoaded, of(""), past(minute))), want: "failed reboot xid_79 no_answer"},
 		{after: hour, facts: facts(unseen), want: "failed reboot xid_79 no_answer"},
@@ -192,26 +127,12 @@ var cases = []history{
 		{after: hour, facts: facts(driver("none")), want: "healthy none"},
 	}},
 
-	{"memory is remapped at the next reset", []step{
-		{facts: facts(set(collector.RowRemapPending, 0)), news: news(xid(63)), want: "degraded reset xid_63"},
-		{after: second, facts: facts(set(collector.RowRemapPending, 1)), want: "degraded reset xid_63 row_remap_pending"},
-		{after: hour, facts: facts(set(collector.RowRemapPending, 1)), want: "degraded reset xid_63 row_remap_pending"},
-		{after: minute, facts: facts(set(collector.RowRemapPending, 0)), want: "healthy none"},
-	}},
-	{"a contained error counts for an hour", []step{
-		{news: news(xid(94)), want: "degraded restart_app xid_94"},
-		{after: hour, want: "healthy none"},
-	}},
 	{"uncorrected errors count until the driver clears them", []step{
 		{facts: facts(set(collector.ECCErrors, 0, "uncorrected", "dram"), set(collector.ECCErrors, 7, "corrected", "dram")), want: "healthy none"},
 		{after: second, facts: facts(set(collector.ECCErrors, 2, "uncorrected", "dram")), news: news(xid(140)), want: "failed reset xid_140 ecc_uncorrected"},
 		{after: hour, facts: facts(set(collector.ECCErrors, 0, "uncorrected", "dram")), want: "healthy none"},
 	}},
 
-	{"NVLinks that were never up", []step{
-		{facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 0, "1")), want: "healthy none"},
-		{after: hour, facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 0, "1")), want: "healthy none"},
-	}},
 	{"links go down one after the other", []step{
 		{facts: facts(set(collector.NVLinkUp, 1, "0"), set(collector.NVLinkUp, 1, "1")), want: "healthy none"},
 		{after: second, facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 1, "1")), want: "healthy none"},
@@ -222,70 +143,8 @@ var cases = []history{
 		{after: 29 * second, facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 0, "1")), want: "healthy none"},
 		{after: second, facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 0, "1")), want: "degraded inspect nvlink_down"},
 	}},
-	{"all NVLinks of a fabric are down from the start", []step{
-		{facts: dark(set(collector.FabricState, 1, "completed")), want: "healthy none"},
-		{after: 30 * second, facts: dark(set(collector.FabricState, 1, "completed")), want: "failed reset fabric_links_down"},
-		{after: second, facts: dark(set(collector.FabricState, 0, "completed")), want: "healthy none"},
-		{after: hour, facts: facts(set(collector.FabricState, 1, "completed"), set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 1, "1")), want: "healthy none"},
-	}},
-	{"a sensor between its warning limit and the last one", []step{
-		{facts: facts(warm...), want: "healthy none"},
-		{after: 5*minute - second, facts: facts(warm...), want: "healthy none"},
-		{after: second, facts: facts(warm...), want: "degraded inspect temperature_warning"},
-	}},
-	{"sensors with different limits", []step{
-		{facts: facts(sensors(100)...), want: "healthy none"},
-		{after: minute, facts: facts(sensors(100)...), want: "healthy none"},
-		{after: minute, facts: facts(sensors(101)...), want: "healthy none"},
-		{after: 10 * second, facts: facts(sensors(101)...), want: "failed inspect temperature_shutdown"},
-	}},
-	{"a link with fewer lanes", []step{
-		{facts: facts(set(collector.PCIeWidth, 8), set(collector.PCIeWidthMax, 16, "slot")), want: "healthy none"},
-		{after: 5 * minute, facts: facts(set(collector.PCIeWidth, 8), set(collector.PCIeWidthMax, 16, "slot")), want: "degraded inspect pcie_link_narrow"},
-		{after: second, facts: facts(set(collector.PCIeWidth, 16), set(collector.PCIeWidthMax, 16, "slot")), want: "healthy none"},
-	}},
-	{"a narrow slot is not a fault", []step{
-		{facts: facts(lanes(8, 16, 8)...), want: "healthy none"},
-		{after: hour, facts: facts(lanes(8, 16, 8)...), want: "healthy none"},
-		{after: second, facts: facts(lanes(4, 16, 8)...), want: "healthy none"},
-		{after: 5 * minute, facts: facts(lanes(4, 16, 8)...), want: "degraded inspect bus_link_narrow"},
-	}},
-	{"errors on the PCIe link", []step{
-		{facts: facts(aer(3, 0)...), want: "healthy none"},
-		{after: second, facts: facts(aer(3, 0)...), want: "healthy none"},
-		{after: second, facts: facts(aer(4, 0)...), want: "degraded inspect pcie_nonfatal"},
-		{after: second, facts: facts(aer(4, 1)...), want: "degraded reset pcie_nonfatal pcie_fatal"},
-		{after: hour - second, facts: facts(aer(4, 1)...), want: "degraded reset pcie_fatal"},
-		{after: second, facts: facts(aer(4, 1)...), want: "healthy none"},
-		{after: second, facts: facts(aer(0, 0)...), want: "healthy none"},
-		{after: second, facts: facts(aer(1, 0)...), want: "degraded inspect pcie_nonfatal"},
-		{after: 2 * hour, want: "healthy none"},
-		{after: second, facts: facts(aer(2, 0)...), want: "degraded inspect pcie_nonfatal"},
-	}},
 
 	// Of AMD's driver.
-	{"what the driver handles by itself, and what programs do", []step{
-		{news: news(
-			event(collector.EventPageFault), event(collector.EventHangRecovered), event(collector.EventECCCorrected), event(collector.EventECCDeferred),
-			event(collector.EventThrottled), event(collector.EventResetBegin), event(collector.EventReset), event(collector.EventPCIeRecovery),
-		), want: "healthy none"},
-	}},
-	{"the driver resets the GPU after a hang", []step{
-		{news: news(hang()), want: "degraded reset event_hang"},
-		{after: 20 * second, news: news(event(collector.EventResetBegin)), want: "degraded reset event_hang"},
-		{after: 20 * second, news: news(event(collector.EventReset)), want: "healthy none"},
-	}},
-	{"a reset that does not come", []step{
-		{news: news(hang()), want: "degraded reset event_hang"},
-		{after: 2*minute - second, news: news(hang()), want: "degraded reset event_hang"},
-		{after: second, want: "failed reset event_hang"},
-		{after: hour, want: "failed reset event_hang"},
-		{after: second, news: news(event(collector.EventReset)), want: "healthy none"},
-	}},
-	{"a reset that fails", []step{
-		{news: news(hang(), event(collector.EventResetBegin), event(collector.EventResetFailed)), want: "failed reboot event_reset_failed event_hang"},
-		{after: hour, news: news(loaded), want: "healthy none"},
-	}},
 	{"a reset of the queue that hung is none of the GPU", []step{
 		{news: news(hang(), event(collector.EventECCUncorrected), event(collector.EventQueueReset)), want: "failed reset event_ecc_uncorrected"},
 		{after: second, news: news(event(collector.EventReset)), want: "healthy none"},
@@ -322,19 +181,6 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// warm is an Alveo card above its warning limit.
-var warm = []fact{
-	set(collector.TemperatureCelsius, 96, "fpga"), set(collector.TemperatureLimit, 88, "fpga", "warning"), set(collector.TemperatureLimit, 97, "fpga", "shutdown"),
-}
-
-// sensors are three sensors; the sensor board has no limit.
-func sensors(gpu float64) []fact {
-	return []fact{
-		set(collector.TemperatureCelsius, 120, "board"), set(collector.TemperatureCelsius, 105, "memory"), set(collector.TemperatureCelsius, gpu, "gpu"),
-		set(collector.TemperatureLimit, 110, "memory", "shutdown"), set(collector.TemperatureLimit, 80, "gpu", "slowdown"), set(collector.TemperatureLimit, 100, "gpu", "shutdown"),
-	}
-}
-
 // eccs sets uncorrected errors by location, and 50 corrected errors.
 func eccs(uncorrected ...float64) fact {
 	return func(d *collector.Device) {
@@ -342,28 +188,6 @@ func eccs(uncorrected ...float64) fact {
 			d.Set(collector.ECCErrors, n, "uncorrected", []string{"dram", "sram"}[i])
 		}
 		d.Set(collector.ECCErrors, 50, "corrected", "dram")
-	}
-}
-
-// lanes sets the widths of the PCIe link between a device and a port, and of a
-// narrower link above it.
-func lanes(now, device, port float64) []fact {
-	const portAt = "0000:1a:00.0"
-	const width, most = "accel_pcie_bus_link_width_lanes", "accel_pcie_bus_link_width_max_lanes"
-	return []fact{
-		family(width, now, gpuAt, "0", "device"), family(width, now, portAt, "0", "port"),
-		family(most, device, gpuAt, "0", "device"), family(most, port, portAt, "0", "port"),
-		family(width, 4, portAt, "1", "device"), family(most, 4, portAt, "1", "device"),
-	}
-}
-
-// aer sets the error reports of a link.
-func aer(nonfatal, fatal float64) []fact {
-	const reports = "accel_pcie_aer_reports_total"
-	return []fact{
-		family(reports, 100, gpuAt, "0", "device", "correctable"),
-		family(reports, nonfatal, gpuAt, "0", "device", "nonfatal"),
-		family(reports, fatal, gpuAt, "0", "device", "fatal"),
 	}
 }
 

@@ -1,7 +1,6 @@
 package health_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,61 +69,6 @@ func TestReasons(t *testing.T) {
 	}
 	want.Faults = s.Devices[0].Verdict.Faults // TestMemory has them
 	if diff := cmp.Diff(want, *s.Devices[0].Verdict); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// TestBriefs: the words for a message of one line name what a person looks for. A value
-// is that with which a limit was first exceeded, so that they do not change with it.
-func TestBriefs(t *testing.T) {
-	for want, c := range map[string]struct {
-		news  []collector.Event
-		facts [][]fact // of one minute each
-		kind  string
-	}{
-		"Xid 145 rlw_remap_0x40":        {news: news(xid(145, sub("rlw_remap_0x40")))},
-		"SXid 22003":                    {news: news(event(collector.EventSXid, func(e *collector.Event) { e.Code = 22003 }))},
-		"AER fatal":                     {news: news(event(collector.EventAER, sub("fatal")))},
-		"device lost":                   {facts: [][]fact{{down(collector.ReasonLost)}}},
-		"recovery action drain p2p":     {facts: [][]fact{{driver("drain_p2p")}}},
-		"NVLink down link 3 and 1 more": {facts: [][]fact{{set(collector.NVLinkUp, 0, "3"), set(collector.NVLinkUp, 0, "4"), set(collector.NVLinkUp, 1, "5")}}},
-		"ECC uncorrected DRAM":          {facts: [][]fact{{set(collector.ECCErrors, 1, "uncorrected", "dram")}}},
-		"shutdown near, margin 0.5":     {kind: collector.ReasonLimit, facts: [][]fact{{set(collector.TemperatureMargin, 0.5, "shutdown")}}},
-		"temperature memory at 101.5, limit 100": {kind: collector.ReasonLimit, facts: [][]fact{
-			{set(collector.TemperatureCelsius, 101.5, "memory"), set(collector.TemperatureLimit, 100, "memory", "critical")},
-			{set(collector.TemperatureCelsius, 104, "memory"), set(collector.TemperatureLimit, 100, "memory", "critical")},
-		}},
-		"throttled by heat": {kind: collector.ReasonThrottling, facts: [][]fact{{set(collector.ThrottleActive, 1, "hw_thermal")}}},
-	} {
-		j := health.New(health.Builtin(), health.Options{})
-		last := slices.Concat(c.facts, [][]fact{nil})[max(len(c.facts)-1, 0)]
-		for i, f := range slices.Concat(c.facts, slices.Repeat([][]fact{last}, 6)) {
-			now := start.Add(time.Duration(i) * time.Minute)
-			var e []collector.Event
-			if i == 0 {
-				e = c.news
-			}
-			s := snapshot(now, e, gpu(now, f...))
-			j.Judge(s)
-			if r := s.Devices[0].Verdict.Reasons; i > 5 && (len(r) == 0 || r[0].Brief != want || r[0].Kind != c.kind) {
-				t.Errorf("%s: %+v", want, r)
-			}
-		}
-	}
-}
-
-// TestSince: Since is the start of the state. A change of the reasons does not change
-// it.
-func TestSince(t *testing.T) {
-	j := health.New(health.Builtin(), health.Options{})
-	var since []time.Duration
-	for i, f := range [][]fact{{}, {driver("reset")}, {driver("reset"), set(collector.RowRemapPending, 1)}, {driver("reboot")}, {driver("none")}, {driver("none")}} {
-		now := start.Add(time.Duration(i) * time.Minute)
-		s := snapshot(now, nil, gpu(now, f...))
-		j.Judge(s)
-		since = append(since, s.Devices[0].Verdict.Since.Sub(start))
-	}
-	if diff := cmp.Diff([]time.Duration{0, minute, minute, minute, 4 * minute, 4 * minute}, since); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -34,11 +34,6 @@ func down(reason string) fact {
 	}
 }
 
-// stale sets the age of the latest answer of the device.
-func stale(age time.Duration) fact {
-	return func(d *collector.Device) { d.Sampled = d.Sampled.Add(-age) }
-}
-
 // unseen makes the source of the device fail.
 func unseen(d *collector.Device) { d.Readings, d.Sampled = nil, time.Time{} }
 
