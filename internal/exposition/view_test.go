@@ -86,15 +86,3 @@ func TestView(t *testing.T) {
 		t.Errorf("the view is gone and its series are not:\n%s", page)
 	}
 }
-
-// Beyond the limit, derived series are dropped before any other.
-func TestViewIsDroppedFirst(t *testing.T) {
-	e := exposition.New(fixed(node(2)), nil, exposition.Options{})
-	want := samples(t, e)
-	const own = 4 // the dropped series, to which no limit applies
-	e.Apply(exposition.Settings{MaxSeries: len(want) - own, View: double{}})
-	got := samples(t, e)
-	if len(got) != len(want) || strings.Contains(strings.Join(got, "\n"), "twice{") {
-		t.Errorf("%d series of %d:\n%.2000q", len(got), len(want), got)
-	}
-}

@@ -12,7 +12,7 @@ import (
 )
 
 // TestDocs: the configuration in docs/alertmanager.md is valid, and the page lists
-// every key and every metric.
+// every metric.
 func TestDocs(t *testing.T) {
 	data, err := os.ReadFile("../../docs/alertmanager.md")
 	if err != nil {
@@ -30,14 +30,6 @@ func TestDocs(t *testing.T) {
 	}
 	if s := f.Alertmanager; len(s.Endpoints) != 3 || s.Endpoints[2].HTTP.BasicAuth.Username != "node" || len(s.Relabel) != 3 {
 		t.Errorf("the configuration differs from the page's: %+v", s)
-	}
-	for _, key := range []string{
-		"url`", "timeout`", "ca_file`", "`key_file`", "server_name`", "insecure_skip_verify`", "`password_file`", "credentials_file`",
-		"`external_labels`", "`alert_relabel_configs`", "`queue_size` | 10000 |", "`batch_size` | 64 |", "`max_body_bytes` | 1048576 |",
-	} {
-		if !strings.Contains(page, key) {
-			t.Errorf("the page lacks %s", key)
-		}
 	}
 	n := create(t, alertmanager.Options{Settings: settings(address)})
 	descs := make(chan *prometheus.Desc, 100)

@@ -39,8 +39,6 @@ func TestAvailability(t *testing.T) {
 		devices []collector.Device
 		a, b    string
 	}{
-		{"free", func(r *rig) { r.offer(gpu, gpuA, gpuB) }, two, "free not allocated", "free not allocated"},
-		{"allocated", func(r *rig) { r.list(alloc("a", gpu, gpuA)); r.offer(gpu, gpuA, gpuB) }, two, "held", "free not allocated"},
 		{"allocated and unhealthy", func(r *rig) { r.list(alloc("a", gpu, gpuA)); r.offer(gpu, gpuB) }, two, "held", "free not allocated"},
 		{"unhealthy for its device plugin", func(r *rig) { r.offer(gpu, gpuB) }, two, "not_allocatable " + plugin, "free not allocated"},
 		{
@@ -51,7 +49,6 @@ func TestAvailability(t *testing.T) {
 		{"no device plugin", func(r *rig) { r.offer("cpu.io/x") }, two, "free not allocated, and no device plugin offers it", "free not allocated, and no device plugin offers it"},
 		{"the kubelet does not answer", func(r *rig) { r.state(podmap.StateStale) }, two, "unknown the kubelet does not answer", "unknown the kubelet does not answer"},
 		{"the kubelet has just started", func(r *rig) { r.state(podmap.StateUnconfirmed) }, two, "unknown the kubelet may not have listed all pods yet", "unknown the kubelet may not have listed all pods yet"},
-		{"no kubelet", func(r *rig) { r.pods = &podmap.Map{State: podmap.StateAbsent} }, two, "unmanaged no kubelet on this machine, or its socket is not mounted", "unmanaged no kubelet on this machine, or its socket is not mounted"},
 		{"an unresolved id", func(r *rig) { r.list(alloc("a", gpu, "gpu:0")) }, two, "unknown a pod has a device whose id matches none of this machine, and it may be this one", "unknown a pod has a device whose id matches none of this machine, and it may be this one"},
 		{
 			"partitioned", func(r *rig) {},

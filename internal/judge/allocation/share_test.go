@@ -306,19 +306,6 @@ func TestProcessOnPartition(t *testing.T) {
 	})
 }
 
-// TestNoKubelet: without a kubelet, no process counts as unattributed.
-func TestNoKubelet(t *testing.T) {
-	r := newRig(t, processes, func(r *rig) { r.pods = &podmap.Map{State: podmap.StateAbsent} })
-	r.run(1, "", false)
-	r.after(3*time.Second, device(gpuA, 0, used(0.5, gib), client(1, gib, 0.5)))
-	r.want(collector.UnattributedProcesses)
-	r.want(collector.DeviceHolders)
-	r.want(collector.PodmapState, "starting 0", "absent 1", "fresh 0", "unconfirmed 0", "stale 0", "unreachable 0")
-	if n := len(r.snap.Node); n != len(podmap.States) {
-		t.Errorf("%d series of the node", n)
-	}
-}
-
 // uses describes what each pod does on the GPU: utilization, GiB of memory, idle or
 // active. What is not measured is -.
 func (r *rig) uses() string {
