@@ -112,6 +112,10 @@ func TestIncidents(t *testing.T) {
 			"failed", "GPU 2 failed (Xid 119). Stop its pods, reset it.",
 		},
 		{
+			"the recommendation alone", fault("degraded", "drain_p2p", "recovery_action_drain_p2p|recovery action drain p2p"), nil,
+			"reset_due", "GPU 2 needs a reset (recovery action drain p2p). Stop traffic between GPUs, then look again.",
+		},
+		{
 			"failed and hot", as(collector.ReasonLimit, fault("failed", "inspect", "x|thermal shutdown")), nil,
 			"failed", "GPU 2 failed (thermal shutdown). Cordon, run the vendor's diagnostic.",
 		},
