@@ -33,7 +33,7 @@ type askFlags struct {
 }
 
 func (f *askFlags) add(app *kingpin.Application) {
-	app.Flag("url", "URL of the running exporter.").Default("http://localhost" + defaultAddress).PlaceHolder("URL").StringVar(&f.url)
+	app.Flag("url", "URL of the running exporter, http://localhost:19400 by default.").Default("http://localhost" + defaultAddress).PlaceHolder("URL").StringVar(&f.url)
 	app.Flag("http.config.file", "HTTP client configuration in Prometheus' format (basic_auth, authorization, tls_config), for an exporter that requires TLS or a password.").PlaceHolder("FILE").StringVar(&f.httpConfig)
 }
 

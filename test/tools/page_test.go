@@ -256,13 +256,21 @@ func TestStatusPageIsLive(t *testing.T) {
 	v := open(t, address)
 	run(v, chromedp.Navigate("http://"+address+"/"))
 	v.until("12 devices: 12 healthy")
-	eval[chromedp.Void](v, `window.same = true; document.getElementById('flags').open = true; [...document.querySelectorAll('th a')].find((a) => a.textContent === 'GPU 3').focus()`)
+	eval[chromedp.Void](v, `window.same = true; [...document.querySelectorAll('th a')].find((a) => a.textContent === 'GPU 3').focus()`)
+	device := open(t, address)
+	run(device, chromedp.Navigate(eval[string](v, `document.querySelector('#devices ~ table th a').href`)))
+	device.until("Identity")
+	eval[chromedp.Void](device, `document.getElementById('series').open = true`)
 	inject("xid 79 2")
 	v.until("1 failed")
 	inject("kernel-log NVRM: Xid (PCI:0000:53:00): 13, <img/src=x/onerror=alert(1)></td><script>alert(1)</script>")
 	v.until("<script>alert(1)</script>")
-	if !eval[bool](v, `window.same === true && document.getElementById('flags').open && document.activeElement.textContent === 'GPU 3'`) {
-		t.Error("the page was loaded again, or has lost its focus or an open part")
+	device.until("<script>alert(1)</script>")
+	if !eval[bool](device, `document.getElementById('series').open`) {
+		t.Error("the page of a device has lost its open part")
+	}
+	if !eval[bool](v, `window.same === true && document.activeElement.textContent === 'GPU 3'`) {
+		t.Error("the page was loaded again, or has lost its focus")
 	}
 	run(v, chromedp.Click("#pause"))
 	v.until("Paused")
