@@ -32,9 +32,32 @@ type grafanaBoard struct {
 }
 
 type grafanaPanel struct {
+	ID                       int
 	Type, Title, Description string
-	Targets                  []struct{ Expr string }
-	Panels                   []grafanaPanel
+	Datasource               struct{ UID string }
+	GridPos                  struct{ X, Y, W, H int }
+	FieldConfig              struct {
+		Defaults struct {
+			Unit, NoValue string
+			Mappings      json.RawMessage
+		}
+		Overrides []struct {
+			Properties []struct {
+				ID    string
+				Value json.RawMessage
+			}
+		}
+	}
+	Options struct{ SortBy []any }
+	Targets []struct {
+		Expr, Interval, LegendFormat string
+		Range                        bool
+	}
+	Transformations []struct {
+		ID      string
+		Options struct{ RenameByName map[string]string }
+	}
+	Panels []grafanaPanel
 }
 
 // loadBoards returns the dashboards by uid.
@@ -140,8 +163,48 @@ func queryFaults(all map[string]family, e parser.Expr) []string {
 	return out
 }
 
-// TestDashboards: a dashboard names what exists and shows nothing that is known to be
-// read wrongly. test/tools asks every query.
+// panelFaults returns what a person would not understand, or read wrongly.
+func (p grafanaPanel) faults() []string {
+	var out []string
+	fault := func(is bool, text string, args ...any) {
+		if is {
+			out = append(out, fmt.Sprintf(text, args...))
+		}
+	}
+	d := p.FieldConfig.Defaults
+	fault(p.ID == 0 || len(p.Targets) == 0 || p.GridPos.W == 0 || p.GridPos.X+p.GridPos.W > 24, "no id, query or place")
+	fault(p.Title == "" || !strings.HasSuffix(p.Description, ".") || d.Unit == "" || d.NoValue == "", "no title, description as a sentence, unit or text without data")
+	fault(p.Datasource.UID != "${datasource}", "the data source is fixed")
+	fault(p.Type == "stat" && !strings.Contains(string(d.Mappings), "null+nan"), "no data has the colour of a value")
+	for _, q := range p.Targets {
+		fault(q.Range && (q.Interval != "$scrape" || q.LegendFormat == ""), "no least step, or a legend of raw labels: %s", q.Expr)
+		fault(regexp.MustCompile(`\bjob=~?"[^$]`).MatchString(q.Expr), "a fixed job")
+	}
+	columns := map[string]bool{}
+	for _, s := range p.Transformations {
+		for _, title := range s.Options.RenameByName {
+			columns[title] = true
+		}
+	}
+	for _, o := range p.FieldConfig.Overrides {
+		for _, c := range o.Properties {
+			if c.ID != "links" {
+				continue
+			}
+			url := string(c.Value)
+			fault(strings.Contains(url, `"/d/`) && !strings.Contains(url, "var-cluster=${") && !strings.Contains(url, "${cluster:queryparam}"), "a link without the cluster: %s", url)
+			for _, m := range regexp.MustCompile(`__data\.fields\.(\w+)`).FindAllStringSubmatch(url, -1) {
+				fault(!columns[m[1]], "a link needs the column %s", m[1])
+			}
+		}
+	}
+	fault(p.Type == "table" && len(p.Options.SortBy) == 0, "the order of its rows is random")
+	return out
+}
+
+// TestDashboards: a dashboard names what exists, says what it shows and what an empty
+// panel means, and shows nothing that is known to be read wrongly. test/tools asks every
+// query.
 func TestDashboards(t *testing.T) {
 	all := families(t)
 	for _, own := range []string{"ALERTS", "ALERTS_FOR_STATE", "scrape_samples_scraped", "process_cpu_seconds_total", "process_resident_memory_bytes", "accel_exporter_build_info"} {
@@ -156,6 +219,11 @@ func TestDashboards(t *testing.T) {
 				if !strings.HasPrefix(fault, "clusters") || uid != "accel-node" && !strings.Contains(at, ": variable ") {
 					t.Errorf("%s: %s", at, fault)
 				}
+			}
+		}
+		for _, p := range b.panels() {
+			for _, fault := range p.faults() {
+				t.Errorf("%s: %s: %s", uid, p.Title, fault)
 			}
 		}
 		used := map[string]bool{}
