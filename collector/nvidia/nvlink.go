@@ -101,6 +101,7 @@ func (l *links) read(g *gpu, d *collector.Device) {
 	if l.count != l.asked || l.fields == nil {
 		l.prepare(g.lib.fieldIDs)
 	}
+	clear(l.barred) // it is known only where this round reads it
 	var missing []field
 	l.fields.read(g, d, func(f field) {
 		if older, ok := olderFields[f.id]; ok {

@@ -5,6 +5,7 @@ package nvidia
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
@@ -211,4 +212,18 @@ func TestValues(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLinkStateUnread: a link is closed to traffic only where the round has read it so.
+func TestLinkStateUnread(t *testing.T) {
+	inChild(t, "b200-8", [][]string{{"driver-reload", "--driver=615.36.04"}, {"set", "link.4.state", "3", "0"}}, func(s *sampling) {
+		s.open(Options{SlowInterval: time.Millisecond})
+		closed := func(r collector.Round) bool {
+			_, ok := find(gpus(r)[0].Readings, collector.NVLinkTrafficDisabled, []string{"4"})
+			return ok
+		}
+		s.Until("link 4 is closed", func(r collector.Round, _ error) bool { return closed(r) })
+		s.Inject("error", "nvmlDeviceGetFieldValues", "UNKNOWN", "0")
+		s.Until("nothing is known of link 4", func(r collector.Round, _ error) bool { return !closed(r) })
+	})
 }
