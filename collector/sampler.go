@@ -115,7 +115,7 @@ func (s *Sampler) gather(ctx context.Context) {
 	}
 }
 
-// moment returns how long to wait for rounds in flight, and for those that a busy
+// moment returns how long to wait for rounds in flight, and for rounds that a busy
 // machine has not begun yet.
 func (s *Sampler) moment() (wait time.Duration) {
 	const moment, begin = 50 * time.Millisecond, 5 * time.Millisecond
@@ -179,9 +179,8 @@ type outcome struct {
 	took  time.Duration
 }
 
-// loop calls one source on its tick, a whole number of intervals after the
-// start of Run. A call is given up after its timeout; the next one starts after it
-// has returned.
+// loop calls one source on its tick, a whole number of intervals after the start of
+// Run. A call is given up after its timeout; the next one starts after it has returned.
 func (s *Sampler) loop(ctx context.Context, st *sourceState) {
 	returned := make(chan outcome, 1)
 	busy, overdue := false, false

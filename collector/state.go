@@ -26,9 +26,9 @@ type sourceState struct {
 	devices map[string]*deviceState
 
 	begun    time.Time // of the round in flight, zero without one
-	ticked   time.Time
-	late     bool // the round in flight has been given up
-	inFlight bool // a Sample has outlived the Sampler's loop
+	ticked   time.Time // of the last tick, in which a round began or was in flight
+	late     bool      // the round in flight has been given up
+	inFlight bool      // a Sample has outlived the Sampler's loop
 
 	rounds   [3]float64 // by outcome
 	exits    cells

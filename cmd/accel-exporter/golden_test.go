@@ -140,7 +140,7 @@ func TestAttention(t *testing.T) {
 		}
 	}
 	if len(ill) != 1 {
-		t.Errorf("links of %d devices are on the page, those of the ill one are wanted", len(ill))
+		t.Errorf("links of %d devices are on the page, want the links of the ill device alone", len(ill))
 	}
 }
 

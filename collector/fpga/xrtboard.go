@@ -216,7 +216,7 @@ var sysmonSensors = []xmcSensor{
 	{"vcc_bram", collector.FPGAVoltage, "vccint_bram", 1e-3},
 }
 
-// sysmon sets the FPGA's own sensors, except those that the board's controller has read.
+// sysmon sets the FPGA's own sensors that the board's controller has not read.
 func (a *alveo) sysmon(r *reading) {
 	dir := a.mgmt.one("sysmon")
 	if dir == "" {

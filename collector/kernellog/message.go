@@ -52,8 +52,8 @@ func NewParser(accelerator func(pciAddress string) bool) *Parser {
 }
 
 // Parse parses one message without the prefix of the log: the unescaped text of
-// a record of /dev/kmsg, one line. The Event has no Time and no
-// Source, and in Detail the whole text.
+// a record of /dev/kmsg, one line. The Event has no Time and no Source, and in Detail
+// the whole text.
 func (p *Parser) Parse(line []byte) (collector.Event, Outcome) {
 	if !p.concerns(line) {
 		return collector.Event{}, Unrelated

@@ -111,7 +111,7 @@ type Device struct {
 	Another bool      `json:"another,omitempty"`
 	Changed time.Time `json:"changed,omitzero"`
 	Count   string    `json:"count,omitempty"`
-	// Node is the owner of the rule.
+	// NodeUID is the UID of the node, which owns the rule.
 	NodeUID string `json:"-"`
 }
 

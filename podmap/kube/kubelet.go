@@ -43,7 +43,6 @@ type kubelet struct {
 func newKubelet(w *Watcher) (*kubelet, error) {
 	conn, err := grpc.NewClient("unix:"+w.opts.Kubelet,
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: shortest, Multiplier: 2, Jitter: 0.2, MaxDelay: kubeletTimeout}}),
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),
 		// run decides when to try again. ResetConnectBackoff races with a new connection.
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: shortest / 4, MaxDelay: shortest / 4}, MinConnectTimeout: longest}),

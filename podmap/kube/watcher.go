@@ -28,8 +28,8 @@ type Watcher struct {
 	last  *Map
 }
 
-// New returns a Watcher that requests nothing before Run. Close ends one that does not
-// run. The error names invalid Options.
+// New returns a Watcher that requests nothing before Run. Close ends a Watcher that
+// does not run. The error names invalid Options.
 func New(opts Options) (*Watcher, error) {
 	opts = opts.withDefaults()
 	if err := opts.check(); err != nil {

@@ -45,7 +45,7 @@ func TestDockerfile(t *testing.T) {
 		}
 	}
 	if last := stages[len(stages)-1]; len(stages) != 4 || !strings.Contains(last, " AS exporter\n") {
-		t.Errorf("%d stages; the last one, which is built where none is named, is not the exporter", len(stages))
+		t.Errorf("%d stages; the last stage, which is built by default, is not the exporter", len(stages))
 	}
 }
 

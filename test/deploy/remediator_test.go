@@ -128,7 +128,7 @@ func TestRemediatorRights(t *testing.T) {
 		{"one that evicts", act + evict, append([]string{toEvict}, toAct...)},
 		{"one that does not", act + someRule + ",remediator.policy.rules[0].evict=false", toAct},
 		{"one that makes Jobs", act + someRule + job, append([]string{toMake}, toAct...)},
-		{"one that tests single devices", act + device + job + ",remediator.policy.rules[0].test=reset", slices.Concat(toTest, toTaint, toAct)},
+		{"tests of single devices", act + device + job + ",remediator.policy.rules[0].test=reset", slices.Concat(toTest, toTaint, toAct)},
 		{"one with a hook that has a URL", act + someRule + ",remediator.policy.hooks.t.url=https://tickets.example", toAct},
 		{"rights that are given elsewhere", act + ",rbac.create=false", nil},
 	} {
