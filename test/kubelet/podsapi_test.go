@@ -40,9 +40,10 @@ func TestPodsAPI(t *testing.T) {
 	w.await("with a second pod", "fresh", allocated(0, "one main"), allocated(1, "two main"))
 
 	var known kube.Pod
-	n.await("the kubelet reports the pod", func() bool {
+	n.await("the kubelet reports the pods", func() bool {
 		known, _ = pods.Latest().Pod("ml", "one-"+nodeName)
-		return known.UID != ""
+		_, both := pods.Latest().Pod("ml", "two-"+nodeName)
+		return known.UID != "" && both
 	})
 	if known.Labels["team"] != "speech" || pods.Latest().State != kube.StateFresh {
 		t.Errorf("%+v, %+v", known, pods.Status())
