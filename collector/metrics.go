@@ -17,8 +17,8 @@ var (
 		Help:   "Version of one firmware component of a device; value 1.",
 		Kind:   Info,
 		Labels: []string{"component", "version"},
-		Values: []string{"component: vbios, inforom, inforom_oem, inforom_ecc, inforom_power, gsp; on FPGA cards max10, bmc, nios, sc (satellite controller), sc_expected (that the shell requires), cmc, amc; on AMD GPUs vbios and the names of fw_version/*"},
-		From:   []string{"NVML nvmlDeviceGetVbiosVersion, nvmlDeviceGetInforomImageVersion, nvmlDeviceGetInforomVersion, nvmlDeviceGetGspFirmwareVersion", "amdgpu vbios_version, fw_version/*_fw_version", "FPGAs: attributes of the board controller"},
+		Values: []string{"component: vbios, inforom, inforom_oem, inforom_ecc, inforom_power, gsp; on FPGA cards fim (static region), max10, bmc, nios, sc (satellite controller), sc_expected (that the shell requires), cmc, amc; on AMD GPUs vbios and the names of fw_version/*"},
+		From:   []string{"NVML nvmlDeviceGetVbiosVersion, nvmlDeviceGetInforomImageVersion, nvmlDeviceGetInforomVersion, nvmlDeviceGetGspFirmwareVersion", "amdgpu vbios_version, fw_version/*_fw_version", "FPGAs: attributes of the board controller, bitstream_id"},
 		Level:  except("component", append([]string{"inforom_oem", "inforom_ecc", "inforom_power"}, amdComponents...)...),
 	})
 	// No rule or board reads it; it is queried by whoever replaces a board: its chassis, slot and tray.

@@ -19,6 +19,8 @@ type dflCard struct {
 	driver  *dflDriver
 	ports   map[string]*dflPort // by directory
 	manager *fpgaManager
+	// calibrated are the memory interfaces that Intel's driver has shown, a bit for each.
+	calibrated uint64
 }
 
 // dflParts has the paths of a card's parts.
@@ -30,6 +32,7 @@ type dflParts struct {
 	bridges  []string // state files
 	features []string // devices of private features
 	banks    []string // cal_fail files, one for each memory interface
+	emif     string   // directory with the same of all interfaces, by Intel's driver
 }
 
 func newDFLCard(e *env, driver *dflDriver) *dflCard {
@@ -58,7 +61,7 @@ func (c *dflCard) read(r *reading) {
 		}
 	}
 	controllers := c.readSensors(r)
-	c.readMemory(r, p.banks)
+	c.readMemory(r, &p)
 	for _, dir := range p.features {
 		r.infos(dir, dflFeatures)
 	}
@@ -109,6 +112,8 @@ func (c *dflCard) listFME(p *dflParts) {
 			}
 		case name == "pr": // of Intel's driver
 			p.regions = append(p.regions, dir+"/interface_id")
+		case name == "emif_mgmt":
+			p.emif = dir
 		case strings.Contains(name, "-fme-bridge."):
 			for _, b := range namesUnder(c.fs, dir+"/fpga_bridge") {
 				p.bridges = append(p.bridges, b+"/state")
@@ -165,6 +170,10 @@ func (c *dflCard) readStatic(r *reading, p *dflParts) {
 		return
 	case ok:
 		r.bitstream("static", "fim", id)
+		// The upper digits are its version, as fpgainfo prints it.
+		if v, ok := hexadecimal(id); ok {
+			r.Set(collector.FirmwareInfo, 1, "fim", fmt.Sprintf("%d.%d.%d", v>>56&0xf, v>>52&0xf, v>>48&0xf))
+		}
 	}
 	if meta, ok := r.textEvery(identityInterval, p.fme+"/bitstream_metadata"); ok {
 		r.bitstream("static", "fim_metadata", meta)
@@ -186,8 +195,11 @@ func (c *dflCard) readStatic(r *reading, p *dflParts) {
 }
 
 // readMemory sets whether the memory interfaces are calibrated.
-func (c *dflCard) readMemory(r *reading, banks []string) {
-	for i, file := range banks {
+func (c *dflCard) readMemory(r *reading, p *dflParts) {
+	if p.emif != "" {
+		c.readInterfaces(r, p.emif)
+	}
+	for i, file := range p.banks {
 		failed, ok1 := r.text(file)
 		done, ok2 := r.text(strings.TrimSuffix(file, "_cal_fail") + "_init_done")
 		isBit := func(s string) bool { return s == "0" || s == "1" }
@@ -200,6 +212,25 @@ func (c *dflCard) readMemory(r *reading, banks []string) {
 		}
 	}
 }
+
+// readInterfaces sets the same from the two masks of Intel's driver. How many interfaces the
+// card has, no file says: a bit counts from the first time that it is set in a mask.
+func (c *dflCard) readInterfaces(r *reading, dir string) {
+	complete, ok1 := r.unsigned(collector.FPGAMemoryCalibrated, 0, dir+"/complete")
+	failed, ok2 := r.unsigned(collector.FPGAMemoryCalibrated, 0, dir+"/calibration_failure")
+	if !ok1 || !ok2 {
+		return
+	}
+	c.calibrated |= complete | failed
+	for i := range maxInterfaces {
+		if c.calibrated>>i&1 == 1 {
+			r.SetBool(collector.FPGAMemoryCalibrated, complete>>i&1 == 1 && failed>>i&1 == 0, "emif"+strconv.Itoa(i))
+		}
+	}
+}
+
+// maxInterfaces bounds the memory interfaces of a card.
+const maxInterfaces = 8
 
 // infoFile is a file with a text that becomes the last label of a reading.
 type infoFile struct {

@@ -19,7 +19,8 @@ var intelFPGA = family{
 		pciFiles, managerFiles,
 		below("intel-fpga-fme.*", "bitstream_id", "bitstream_metadata", "pr/interface_id"),
 		below("intel-fpga-fme.*/thermal_mgmt", "temperature", "threshold1", "threshold2", "threshold_trip", "threshold1_reached", "threshold2_reached"),
-		below("intel-fpga-fme.*/power_mgmt", "consumed", "threshold1", "threshold2"),
+		below("intel-fpga-fme.*/power_mgmt", "consumed", "threshold1", "threshold2", "threshold1_status", "threshold2_status"),
+		below("intel-fpga-fme.*/emif_mgmt", "complete", "calibration_failure"),
 		below("intel-fpga-fme.*/errors", "fme-errors/errors", "pcie0_errors", "pcie1_errors", "nonfatal_errors", "catfatal_errors", "inject_error", "revision"),
 		below("intel-fpga-port.*", "id", "afu_id", "power_state"),
 		below("intel-fpga-port.*/errors", "errors", "revision"),
@@ -48,6 +49,8 @@ var dflIntel = dflDriver{
 		{"power_mgmt/consumed", collector.PowerWatts, nil},
 		{"power_mgmt/threshold1", collector.FPGAPowerThreshold, []string{"warning"}},
 		{"power_mgmt/threshold2", collector.FPGAPowerThreshold, []string{"critical"}},
+		{"power_mgmt/threshold1_status", collector.FPGASensorAlarm, []string{boardPower, "warning"}},
+		{"power_mgmt/threshold2_status", collector.FPGASensorAlarm, []string{boardPower, "critical"}},
 	},
 }
 

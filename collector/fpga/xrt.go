@@ -39,7 +39,8 @@ var xrt = family{
 		below("sysmon.m.*", "temp", "vcc_int", "vcc_aux", "vcc_bram"),
 		below("hwmon_sdm.[um].*", "serial_num", "bd_name", "bd_part_num", "active_msp_ver", "temp_sensors_raw", "voltage_sensors_raw", "current_sensors_raw"),
 		below("xgq_vmr.m.*", "vmr_status", "clk_scaling_stat_raw"),
-		below("hwmon/hwmon*", "name", "power1_input", "power1_unitm", "power1_status"),
+		below("hwmon/hwmon*", "name", "power1_status"),
+		below("hwmon/hwmon*", sdmFiles()...),
 	),
 	find: findXRT,
 	open: func(e *env) card {

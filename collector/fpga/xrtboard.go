@@ -2,9 +2,7 @@ package fpga
 
 import (
 	"cmp"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -151,20 +149,18 @@ func (a *alveo) board(r *reading) {
 }
 
 // hwmonPower sets the card's power from the driver's hwmon device: the only place on
-// some boards, such as U2, and on Versal cards, which have the unit in a separate file.
+// some boards, such as U2, and on Versal cards.
 func (a *alveo) hwmonPower(r *reading) {
 	for _, dir := range slices.Concat(a.mgmt.hwmon, a.user.hwmon) {
-		unit := 1e-6
+		unit, ok := 1e-6, true
 		switch name, _ := r.textEvery(sysfs.Never, dir+"/name"); {
-		case strings.Contains(name, "_hwmon_sdm_"):
-			if status, ok := r.text(dir + "/power1_status"); !ok || status != "Sensor Present and Valid" {
-				continue
-			}
-			exponent, _ := r.textEvery(sysfs.Never, dir+"/power1_unitm")
-			if unit = map[string]float64{"0": 1, "-3": 1e-3, "-6": 1e-6}[exponent]; unit == 0 {
-				continue
-			}
+		case strings.Contains(name, sdmName):
+			unit, ok = r.sdmUnit(dir+"/power1", 1)
+			ok = ok && r.sdmValid(dir+"/power1")
 		case !strings.HasSuffix(name, "_mgmt") && !strings.HasSuffix(name, "_user"):
+			ok = false
+		}
+		if !ok {
 			continue
 		}
 		if v, ok := r.unsigned(collector.PowerWatts, 0, dir+"/power1_input"); ok && v != 0 {
@@ -216,6 +212,16 @@ var sysmonSensors = []xmcSensor{
 	{"vcc_bram", collector.FPGAVoltage, "vccint_bram", 1e-3},
 }
 
+// measured returns the value of a sensor that was set in this round.
+func (r *reading) measured(m *collector.Metric, sensor string) (float64, bool) {
+	for _, o := range r.Readings {
+		if o.Metric == m && slices.Equal(o.Labels, []string{sensor}) {
+			return o.Value, true
+		}
+	}
+	return 0, false
+}
+
 // sysmon sets the FPGA's own sensors that the board's controller has not read.
 func (a *alveo) sysmon(r *reading) {
 	dir := a.mgmt.one("sysmon")
@@ -223,145 +229,11 @@ func (a *alveo) sysmon(r *reading) {
 		return
 	}
 	for _, s := range sysmonSensors {
-		if slices.ContainsFunc(r.Readings, func(o collector.Reading) bool {
-			return o.Metric == s.metric && slices.Equal(o.Labels, []string{s.sensor})
-		}) {
+		if _, known := r.measured(s.metric, s.sensor); known {
 			continue
 		}
 		if v, ok := r.unsigned(s.metric, 0, dir+"/"+s.file); ok && v != 0 {
 			s.set(r, v)
 		}
 	}
-}
-
-// vmr sets the readings of the firmware of a Versal card and the image that it
-// booted from.
-func (a *alveo) vmr(r *reading) {
-	dir := cmp.Or(a.mgmt.one("hwmon_sdm"), a.user.one("hwmon_sdm"))
-	if dir == "" {
-		return
-	}
-	fpga := "fpga" // the sensor that the limits of the firmware are of
-	for _, s := range []struct {
-		file string
-		m    *collector.Metric
-	}{
-		{"temp_sensors_raw", collector.TemperatureCelsius},
-		{"voltage_sensors_raw", collector.FPGAVoltage},
-		{"current_sensors_raw", collector.FPGACurrent},
-	} {
-		text, ok := r.text(dir + "/" + s.file)
-		if !ok {
-			continue
-		}
-		taken := map[string]bool{}
-		for _, v := range parseSDM(text) {
-			if taken[v.name] {
-				continue
-			}
-			taken[v.name] = true
-			r.Set(s.m, v.value, v.name)
-			if s.m == collector.TemperatureCelsius && slices.Contains(fpgaNames, strings.ToLower(v.name)) {
-				fpga = v.name
-			}
-		}
-	}
-	a.hwmonPower(r)
-	a.vmrFirmware(r, fpga)
-}
-
-// fpgaNames are the firmware's names of the FPGA's temperature, in lower case.
-var fpgaNames = []string{"device", "fpga"}
-
-// vmrFirmware sets which image a Versal card has booted from, and its limits: the
-// temperatures are of the sensor.
-func (a *alveo) vmrFirmware(r *reading, sensor string) {
-	dir := a.mgmt.one("xgq_vmr")
-	if dir == "" {
-		return
-	}
-	if text, ok := r.textEvery(a.options.SlowInterval, dir+"/vmr_status"); ok {
-		status := parseNumbers(text)
-		for _, controller := range []string{"sc", "ps", "pl"} {
-			ready, ok := status[strings.ToUpper(controller)+"_IS_READY"]
-			a.known[controller] = a.known[controller] || ready == 1
-			if ok && a.known[controller] {
-				r.SetBool(collector.FPGAControllerReady, ready == 1, controller)
-			}
-		}
-		for _, boot := range []string{"DEFAULT", "BACKUP", "RECOVERY"} {
-			if status["BOOT_ON_"+boot] == 1 {
-				r.Set(collector.FPGABitstreamInfo, 1, "static", "boot_image", strings.ToLower(boot))
-			}
-		}
-	}
-	text, ok := r.textEvery(identityInterval, dir+"/clk_scaling_stat_raw")
-	if !ok {
-		return
-	}
-	limits := parseNumbers(text)
-	for _, l := range []struct {
-		key, name string
-		throttles bool
-	}{{"SHUTDOWN_LIMIT", "shutdown", false}, {"THROTTLING_LIMIT", "slowdown", true}} {
-		if l.throttles && limits["HAS_CLOCK_THROTTLING"] == 0 {
-			continue
-		}
-		if v := limits["TEMP_"+l.key]; v > 0 {
-			r.Set(collector.TemperatureLimit, float64(v), sensor, l.name)
-		}
-		if v := limits["POWER_"+l.key]; v > 0 {
-			r.Set(collector.PowerLimit, float64(v), l.name)
-		}
-	}
-}
-
-// sdmSensor is one line of temp_sensors_raw, voltage_sensors_raw or
-// current_sensors_raw of a Versal card.
-type sdmSensor struct {
-	name string
-	// value is in °C, V or A.
-	value float64
-}
-
-// parseSDM parses a list of sensors with the lines
-//
-//	name,now,average,most,status,exponent
-//
-// Average and most are since the start of the card's firmware and not used.
-// Only status 1, present and valid, is a reading.
-func parseSDM(text string) (sensors []sdmSensor) {
-	for line := range strings.Lines(text) {
-		f := strings.Split(strings.Trim(line, "\x00 \t\r\n"), ",")
-		if len(f) != 6 || f[4] != "1" || len(sensors) == maxSensors {
-			continue
-		}
-		now, err := strconv.ParseUint(f[1], 10, 32)
-		exponent, err2 := strconv.Atoi(f[5])
-		name := tidy(f[0])
-		if err != nil || err2 != nil || name == "" || exponent < -6 || exponent > 6 {
-			continue
-		}
-		value := float64(now) * math.Pow10(exponent)
-		if exponent < 0 {
-			value = float64(now) / math.Pow10(-exponent) // 851 mV is 0.851 V, not 0.8510000000000001
-		}
-		sensors = append(sensors, sdmSensor{name, value})
-	}
-	return sensors
-}
-
-// maxSensors bounds the sensors of one kind on one card.
-const maxSensors = 64
-
-// parseNumbers parses the lines KEY:number of vmr_status, clk_scaling_stat_raw and
-// cu_stat.
-func parseNumbers(text string) map[string]uint64 {
-	out := map[string]uint64{}
-	for key, value := range keyValues(text) {
-		if n, err := strconv.ParseUint(value, 0, 64); err == nil && len(out) < 64 {
-			out[key] = n
-		}
-	}
-	return out
 }

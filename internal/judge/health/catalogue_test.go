@@ -188,8 +188,7 @@ func TestBuiltin(t *testing.T) {
 // TestLimitsAreJudged: a limit that the exporter reads is compared with its reading.
 func TestLimitsAreJudged(t *testing.T) {
 	judged := map[string]bool{
-		"accel_power_limit_watts":          true, // the driver keeps the device below it
-		"accel_fpga_power_threshold_watts": true, // its alarm is read: fpga_sensor_critical
+		"accel_power_limit_watts": true, // the driver keeps the device below it
 	}
 	for _, c := range health.Builtin().Conditions() {
 		judged[c.Than] = true
