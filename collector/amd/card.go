@@ -68,7 +68,7 @@ func (c *card) read(now time.Time) reading {
 	if !awake {
 		c.last = nil
 	}
-	if !awake || l.answered {
+	if !awake || l.answered || l.silent() {
 		l.Sampled = now
 	} else {
 		l.Down = collector.ReasonError
@@ -77,6 +77,14 @@ func (c *card) read(now time.Time) reading {
 	r.devices = append(r.devices, l.partitions(&r.devices[0], t)...)
 	c.before = &r
 	return r
+}
+
+// silent reports whether the GPU has nothing that could answer: one of several virtual
+// functions of a GPU has only what the driver keeps in memory.
+func (l *look) silent() bool {
+	return !slices.ContainsFunc([]string{"gpu_metrics", "gpu_busy_percent", "hwmon"}, func(name string) bool {
+		return l.fs.Exists(path.Join(l.dir, name))
+	})
 }
 
 // restsSoon reports whether the GPU was idle and may be suspended: it is left
@@ -218,7 +226,7 @@ func (l *look) measure() *table {
 }
 
 // metrics reads gpu_metrics with one read. A version that is not known is
-// counted once and gives nothing.
+// counted once and gives nothing, as does the table of a processor's graphics.
 func (l *look) metrics() *table {
 	b, err := l.fs.ReadBytes(l.dir+"/gpu_metrics", sysfs.Page)
 	if err != nil {
@@ -230,7 +238,7 @@ func (l *look) metrics() *table {
 	t, err := decode(b)
 	why := ""
 	if err != nil {
-		if why = err.Error(); why != l.refused {
+		if why = err.Error(); why != l.refused && !errors.Is(err, errProcessor) {
 			l.Reject(collector.UtilizationRatio, map[bool]string{true: collector.RejectVersion, false: collector.RejectType}[errors.Is(err, errVersion)])
 		}
 		t = nil

@@ -122,8 +122,13 @@ type table struct {
 // part is a partition's share of the table.
 type part struct{ gfx, vcn []uint64 }
 
-// errVersion: the table is of a version whose layout is not known.
-var errVersion = errors.New("unknown version of gpu_metrics")
+var (
+	// errVersion: the table is of a version whose layout is not known.
+	errVersion = errors.New("unknown version of gpu_metrics")
+	// errProcessor: the table is of a processor with graphics. The units of such tables
+	// differ by processor within a version; hwmon has the same in one unit.
+	errProcessor = errors.New("gpu_metrics of a processor")
+)
 
 // decode decodes the attribute gpu_metrics. A tail after the structure is ignored.
 func decode(b []byte) (*table, error) {
@@ -132,6 +137,9 @@ func decode(b []byte) (*table, error) {
 	}
 	size := int(binary.LittleEndian.Uint16(b))
 	t := &table{version: fmt.Sprintf("%d.%d", b[2], b[3])}
+	if b[2] == 2 || b[2] == 3 {
+		return nil, fmt.Errorf("%w: %s", errProcessor, t.version)
+	}
 	if t.version == "1.9" {
 		if size < 8 || size > len(b) {
 			size = len(b)

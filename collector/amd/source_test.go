@@ -231,6 +231,29 @@ func TestUnknownVersion(t *testing.T) {
 	}
 }
 
+// TestProcessor: the graphics of a processor are read through hwmon, and their table, whose
+// units differ, is no mistake.
+func TestProcessor(t *testing.T) {
+	tree := simtest.LoadTree(t, "radeon")
+	tree.Set("bus/pci/devices/0000:63:00.0/gpu_metrics", "\x08\x01\x03\x00"+strings.Repeat("\x0f", 260))
+	d := sample(t, open(t, tree))[0]
+	if v, ok := value(d, collector.TemperatureCelsius, "gpu"); !ok || len(d.Rejects) > 0 || d.Down != "" {
+		t.Errorf("%v °C (there: %t), rejects %v, %q", v, ok, d.Rejects, d.Down)
+	}
+}
+
+// TestVirtualFunction: a GPU with nothing that could answer is up with what the driver keeps.
+func TestVirtualFunction(t *testing.T) {
+	tree := simtest.LoadTree(t, "mi300x")
+	for _, f := range []string{"gpu_metrics", "gpu_busy_percent", "mem_busy_percent", "hwmon", "pcie_replay_count"} {
+		tree.Remove("/sys/bus/pci/devices/0000:05:00.0/" + f)
+	}
+	d := sample(t, open(t, tree))[0]
+	if v, ok := value(d, collector.MemoryTotal); !ok || v == 0 || d.Down != "" {
+		t.Errorf("memory %v (there: %t), %q", v, ok, d.Down)
+	}
+}
+
 // TestFailing: a GPU whose table cannot be read is down, and a vanished one is gone.
 func TestFailing(t *testing.T) {
 	if !faketree.CanMount() {
