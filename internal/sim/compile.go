@@ -50,6 +50,9 @@ func (sc *Scenario) Compile(fixtures fs.FS, o Options) (*State, error) {
 	} {
 		s.Set("driver."+key, v)
 	}
+	if len(sc.GPUs) == 0 && len(sc.Trees) > 0 && d.State == "" {
+		s.Set("driver.absent", "1") // nor is its library: the node has other vendors' devices
+	}
 	if len(d.Quirks) > 0 {
 		s.Set("driver.quirks", strings.Join(d.Quirks, " "))
 	}

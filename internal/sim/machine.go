@@ -47,8 +47,12 @@ func KubeletSocket(state string) string { return filepath.Join(state+".kubelet",
 // ExporterFlags point an exporter to the simulation at a state file instead of
 // the real machine.
 func ExporterFlags(state, library string) []string {
+	nvidia := "--nvml.library=" + library
+	if s, err := Read(state); err == nil && s.Has("driver.absent") {
+		nvidia = "--no-collector.nvidia" // or it would look for the library of the real machine
+	}
 	flags := []string{
-		"--nvml.library=" + library,
+		nvidia,
 		"--path.sysfs=" + filepath.Join(Root(state), "sys"),
 		"--path.procfs=" + filepath.Join(Root(state), "proc"),
 		"--kernel-log.path=" + KernelLog(state),
