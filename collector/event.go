@@ -71,9 +71,12 @@ var eventKinds = []EventKind{
 // an NVIDIA GPU.
 var eventBaseline = []EventKind{EventMIGConfig, EventRecoveryAction, EventUnavailable, EventECCDoubleBit}
 
-// SubFatal and SubNonfatal are the Sub of an SXid, SubFatal also of an Xid of NVLink
-// whose error is unknown: how the driver calls it.
-const SubFatal, SubNonfatal = "fatal", "nonfatal"
+// The Sub of an SXid, SubFatal also of an Xid of NVLink whose error is unknown: how the
+// driver calls it.
+const (
+	SubFatal    = "fatal"
+	SubNonfatal = "nonfatal"
+)
 
 // MaxDetail is the maximum length of Event.Detail and Event.Sub, in bytes.
 const MaxDetail = 500

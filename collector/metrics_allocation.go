@@ -1,5 +1,7 @@
 package collector
 
+import "slices"
+
 // holderLabels name the pod that a device is allocated to. A pod that has one
 // device through several containers or resources has one series, with their
 // names separated by commas.
@@ -9,7 +11,7 @@ var holderLabels = []string{"namespace", "pod", "container", "resource"}
 var podLabels = []string{"namespace", "pod"}
 
 func holderLabelsAnd(label string) []string {
-	return append(holderLabels[:len(holderLabels):len(holderLabels)], label)
+	return append(slices.Clip(holderLabels), label)
 }
 
 // Families of allocations: which pod has a device, and what the device did for

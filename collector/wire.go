@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -112,7 +113,7 @@ func (f *frameReader) read(v any) error {
 	}
 	f.buf.Reset()
 	if _, err := io.CopyN(&f.buf, f.r, n); err != nil {
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return err

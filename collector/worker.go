@@ -49,7 +49,7 @@ func readRequests(in io.Reader, requests chan<- request) error {
 	for {
 		var r request
 		switch err := frames.read(&r); {
-		case err == io.EOF, err == io.ErrUnexpectedEOF:
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return nil
 		case err != nil:
 			return err

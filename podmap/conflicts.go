@@ -56,15 +56,15 @@ func (l *ledger) conflicts() conflicts {
 
 // latest returns the latest time, by pick, of the allocations that conflict with
 // a, and whether there are any. pick may leave allocations out.
-func (c conflicts) latest(a *allocation, pick func(*allocation) (time.Time, bool)) (latest time.Time, any bool) {
+func (c conflicts) latest(a *allocation, pick func(*allocation) (time.Time, bool)) (latest time.Time, found bool) {
 	for _, b := range c[a.slot.device] {
 		samePart := a.slot.part == b.slot.part || a.slot.part == "" || b.slot.part == ""
 		if b.owner == a.owner || !samePart {
 			continue
 		}
-		if t, ok := pick(b); ok && (!any || t.After(latest)) {
-			latest, any = t, true
+		if t, ok := pick(b); ok && (!found || t.After(latest)) {
+			latest, found = t, true
 		}
 	}
-	return latest, any
+	return latest, found
 }

@@ -158,7 +158,7 @@ func FuzzAnswer(f *testing.F) {
 			f.Fatal(err)
 		}
 		f.Add(b)
-		f.Add(append(b[:len(b):len(b)], b...)) // protobuf merges both messages
+		f.Add(append(slices.Clip(b), b...)) // protobuf merges both messages
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var list podresources.ListPodResourcesResponse

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 )
 
@@ -78,7 +79,7 @@ func combinations(patterns, names []string) [][]string {
 			for _, name := range names {
 				p := path.Join(path.Dir(pattern), name)
 				if ok, _ := path.Match(pattern, p); ok && len(next) < maxCombinations {
-					next = append(next, append(have[:len(have):len(have)], p))
+					next = append(next, append(slices.Clip(have), p))
 				}
 			}
 		}

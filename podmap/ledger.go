@@ -132,7 +132,7 @@ func (l *ledger) missing(now time.Time) {
 		}
 		if l.settled || a.superseded {
 			delete(l.allocations, key)
-		} else if since, any := others.latest(a, began); any && !a.admin && since.After(a.listed) {
+		} else if since, taken := others.latest(a, began); taken && !a.admin && since.After(a.listed) {
 			// This one is the older of the two, and only the other is listed.
 			delete(l.allocations, key)
 		}
@@ -147,7 +147,7 @@ func (l *ledger) supersede(now time.Time) {
 	others := l.conflicts()
 	before := func(a *allocation) (time.Time, bool) { return a.after, a.listed.Equal(now) }
 	for _, a := range l.allocations {
-		if after, any := others.latest(a, before); any && !a.dra && !after.Before(a.since) {
+		if after, taken := others.latest(a, before); taken && !a.dra && !after.Before(a.since) {
 			a.superseded = true
 		}
 	}

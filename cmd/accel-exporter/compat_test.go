@@ -78,8 +78,8 @@ func TestFieldsReload(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	writeFile(t, file, "DCGM_FI_DEV_SM_CLOCK, gauge, Clock\nDCGM_FI_DEV_MEM_CLOCK, guage, Clock\n")
-	n.log.await(regexp.MustCompile(`counters\.csv:2:24: type .*guage`))
+	writeFile(t, file, "DCGM_FI_DEV_SM_CLOCK, gauge, Clock\nDCGM_FI_DEV_MEM_CLOCK, meter, Clock\n")
+	n.log.await(regexp.MustCompile(`counters\.csv:2:24: type .*meter`))
 	n.until(`^accel_config_last_reload_successful 0$`, `^DCGM_FI_DEV_GPU_TEMP\{`, `!^DCGM_FI_DEV_SM_CLOCK\{`)
 	// An unknown field costs only its row.
 	writeFile(t, file, "DCGM_FI_DEV_POWER_USAGE, gauge, Power\nDCGM_FI_DEV_SM_CLCK, gauge, Clock\n")

@@ -133,7 +133,7 @@ func toPodLabels(c *translation, value string) ([]string, error) {
 }
 
 func toAllowed(c *translation, value string) ([]string, error) {
-	for _, re := range strings.Split(value, ",") {
+	for re := range strings.SplitSeq(value, ",") {
 		if re = strings.TrimSpace(re); re != "" {
 			c.options.podLabels = append(c.options.podLabels, re)
 		}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,7 +103,7 @@ func TestDCGMFails(t *testing.T) {
 			tc.end()
 			after := up
 			if tc.restarts != "" {
-				after = append(after[:len(after):len(after)], tc.restarts)
+				after = append(slices.Clip(after), tc.restarts)
 			}
 			n.until(after...)
 			if now := n.worker(); now != nvidia {

@@ -48,11 +48,11 @@ func (f *viewFlags) screen(out io.Writer) *screen {
 }
 
 // show prints a value, as JSON if a flag asks for it.
-func show[T any](f *viewFlags, out io.Writer, v T, print func(*screen, T) error) error {
+func show[T any](f *viewFlags, out io.Writer, v T, write func(*screen, T) error) error {
 	if f.json {
 		return writeJSON(out, v)
 	}
-	return print(f.screen(out), v)
+	return write(f.screen(out), v)
 }
 
 // writeJSON writes a value as JSON for people and programs.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -147,11 +148,7 @@ func (f *sourceFlags) check() error {
 	errs := []error{
 		f.dcgm.check(), directory("path.sysfs", f.sysfs), directory("path.procfs", f.procfs), directory("path.devfs", f.devfs),
 	}
-	any := false
-	for _, spec := range specs {
-		any = any || f.on(spec)
-	}
-	if !any {
+	if !slices.ContainsFunc(specs, f.on) {
 		errs = append(errs, errors.New("no source is enabled: of --collector.NAME at least one is needed"))
 	}
 	return errors.Join(errs...)

@@ -239,9 +239,9 @@ func (m *topView) draw(t tcell.Screen) {
 // picture returns the lines of the screen, with the device of each: the origin, a part
 // of the devices or of the text, and the keys.
 func (m *topView) picture(width, height int) (lines, ids []string) {
-	of := func(print func(s *screen)) *frameLines {
+	of := func(write func(s *screen)) *frameLines {
 		f := &frameLines{}
-		print(&screen{Writer: f, width: width, color: m.color})
+		write(&screen{Writer: f, width: width, color: m.color})
 		return f
 	}
 	head, body := of(m.head), of(m.body)

@@ -42,7 +42,7 @@ func newDFLCard(e *env, driver *dflDriver) *dflCard {
 }
 
 // poll reads the FPGA manager's state.
-func (c *dflCard) poll(time.Time) { c.manager.look(c.pollFS) }
+func (c *dflCard) poll(time.Time) { _, _ = c.manager.look(c.pollFS) }
 
 func (c *dflCard) read(r *reading) {
 	p := c.list(r)

@@ -156,7 +156,7 @@ func (s *slot) gather(r *solo.Round, round *collector.Round) []error {
 	d := s.last
 	d.KubeIDs = s.kubeIDs
 	// The Round owns the slices and the Readings that are appended.
-	d.Readings = d.Readings[:len(d.Readings):len(d.Readings)]
+	d.Readings = slices.Clip(d.Readings)
 	s.env.memory.readings(&d)
 	round.Devices = append(round.Devices, d)
 	errs := s.errs

@@ -108,7 +108,7 @@ func newSoCCard(e *env) *socCard {
 }
 
 // poll reads the FPGA manager's state.
-func (c *socCard) poll(time.Time) { c.manager.look(c.pollFS) }
+func (c *socCard) poll(time.Time) { _, _ = c.manager.look(c.pollFS) }
 
 func (c *socCard) read(r *reading) {
 	manager := ""

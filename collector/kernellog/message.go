@@ -13,15 +13,15 @@ import (
 type Outcome uint8
 
 const (
-	// Unrelated: the message is no fault of an accelerator.
+	// Unrelated means that the message is no fault of an accelerator.
 	Unrelated Outcome = iota
-	// Reported: the message is an event.
+	// Reported means that the message is an event.
 	Reported
-	// Part: the message belongs to the event of another message.
+	// Part means that the message belongs to the event of another message.
 	Part
-	// MalformedXid and MalformedSXid: the message begins like an event and has
-	// no known form.
+	// MalformedXid means that the message begins like an Xid and has no known form.
 	MalformedXid
+	// MalformedSXid means that the message begins like an SXid and has no known form.
 	MalformedSXid
 )
 

@@ -4,6 +4,7 @@ package nvidia
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -177,7 +178,7 @@ func (c *clients) clients(now time.Time) []collector.Client {
 			percent := func(labels []string, v uint32) {
 				p.Readings = append(p.Readings, collector.Reading{Metric: collector.UtilizationRatio, Labels: labels, Value: float64(v) / 100})
 			}
-			p.Readings = p.Readings[:len(p.Readings):len(p.Readings)]
+			p.Readings = slices.Clip(p.Readings)
 			percent(labelCompute, s.compute)
 			percent(labelMemory, s.memory)
 			percent(labelEncoder, s.encoder)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ErrForbidden: the file is not on the allow-list of the Reader.
+// ErrForbidden means that the file is not on the allow-list of the Reader.
 var ErrForbidden = errors.New("not on the allow-list of its driver")
 
 // Never is the interval for what does not change while a driver is bound.

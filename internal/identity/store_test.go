@@ -250,7 +250,7 @@ func TestRefused(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"empty":           {valid, "", "EOF"},
 		"another version": {`"version": 1`, `"version": 2`, "found version 2; accepted is 1"},
-		"unknown field":   {`"model": "H100"`, `"modle": "H100"`, `unknown field "modle"`},
+		"unknown field":   {`"model": "H100"`, `"modell": "H100"`, `unknown field "modell"`},
 		"no time":         {`, "answered": "2026-11-23T12:00:00Z"},`, `},`, "devices[0] is incomplete"},
 		"too large":       {valid, strings.Repeat(" ", 1<<20) + valid, "accepted is a file of at most that size"},
 	} {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ErrConflict: the node has changed since it was read. The next pass reads it
+// ErrConflict means that the node has changed since it was read. The next pass reads it
 // again.
 var ErrConflict = errors.New("the node has changed since it was read")
 

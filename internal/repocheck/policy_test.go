@@ -19,7 +19,7 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("the page %s is not named", r.Alert)
 		}
 	}
-	if _, err := remediation.ParsePolicy(name, []byte(text), alerts); err != nil {
+	if _, err := remediation.ParsePolicy(name, text, alerts); err != nil {
 		t.Error(err)
 	}
 }

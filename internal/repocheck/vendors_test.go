@@ -75,7 +75,7 @@ func missing(v collector.Vendor) []string {
 // readAll returns the files of the repository that match the patterns, joined.
 func readAll(patterns string) string {
 	var all strings.Builder
-	for _, pattern := range strings.Fields(patterns) {
+	for pattern := range strings.FieldsSeq(patterns) {
 		names, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			panic(err)

@@ -52,7 +52,7 @@ func startPod(s *State, in input) error {
 		return fmt.Errorf("want a pod as NAMESPACE/NAME, found %q", in["pod"])
 	}
 	var devices []allocated
-	for _, ref := range strings.Fields(in["devices"]) {
+	for ref := range strings.FieldsSeq(in["devices"]) {
 		h, err := s.reference(ref)
 		if err != nil {
 			return err

@@ -120,11 +120,11 @@ func (s *State) eachDevice(at node, devices map[string][]string, do func(allocat
 	return nil
 }
 
-func (e podEntry) compile(s *State, at node) error {
-	key := s.addPod(pod{namespace: e.Namespace, name: e.Name, uid: e.uid, qos: e.QoS})
-	for i, c := range e.Containers {
+func (p *podEntry) compile(s *State, at node) error {
+	key := s.addPod(pod{namespace: p.Namespace, name: p.Name, uid: p.uid, qos: p.QoS})
+	for i, c := range p.Containers {
 		at := at.at("containers", i)
-		s.addContainer(key, e.uid, c.Name)
+		s.addContainer(key, p.uid, c.Name)
 		if err := s.eachDevice(at.at("devices"), c.Devices, func(h allocated) { s.allocate(key, c.Name, h) }); err != nil {
 			return err
 		}
@@ -137,10 +137,10 @@ func (e podEntry) compile(s *State, at node) error {
 			if owner := attr(rec, "pod"); owner != "" {
 				return at.errorf("process %s is another container's already", pid)
 			}
-			s.addProcess(pid, 1000, attr(rec, "name"), e.uid, c.Name)
+			s.addProcess(pid, 1000, attr(rec, "name"), p.uid, c.Name)
 		}
 	}
-	for i, c := range e.Claims {
+	for i, c := range p.Claims {
 		for k, ref := range c.Devices {
 			h, err := s.draName(c.Driver, ref)
 			if err != nil {

@@ -9,15 +9,16 @@ import (
 // xidAddress is a GPU's address as NVIDIA's driver prints it with a Xid; for a
 // MIG device with its instances.
 func xidAddress(address, gi, ci string) string {
-	text := "PCI:" + strings.TrimSuffix(address, ".0")
+	var text strings.Builder
+	text.WriteString("PCI:" + strings.TrimSuffix(address, ".0"))
 	for _, id := range [][2]string{{" GPU-I:", gi}, {" GPU-CI:", ci}} {
 		n, err := strconv.ParseUint(id[1], 10, 32)
 		if err != nil || n == 1<<32-1 {
 			break
 		}
-		text += fmt.Sprintf("%s%02d", id[0], n)
+		fmt.Fprintf(&text, "%s%02d", id[0], n)
 	}
-	return text
+	return text.String()
 }
 
 // xidWords are the driver's texts of Xids; %d is the GPU's number. Xids caused

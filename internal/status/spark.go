@@ -94,7 +94,7 @@ func bars(at []float32, low, high float32) string {
 			}
 		}
 	}
-	out, any := make([]rune, 0, barsWidth), false
+	out, measured := make([]rune, 0, barsWidth), false
 	for of := range slices.Chunk(at, 3) {
 		top := nan
 		for _, v := range of {
@@ -104,11 +104,11 @@ func bars(at []float32, low, high float32) string {
 		}
 		c := ' '
 		if known(top) {
-			c, any = '▁'+rune(min(max((top-low)/(high-low), 0), 1)*7+0.5), true
+			c, measured = '▁'+rune(min(max((top-low)/(high-low), 0), 1)*7+0.5), true
 		}
 		out = append(out, c)
 	}
-	if !any {
+	if !measured {
 		return ""
 	}
 	return string(out)

@@ -173,10 +173,14 @@ type Alert struct {
 	Since                         time.Time
 }
 
-// Name, Severity and Device are labels of the alert.
-func (a *Alert) Name() string     { return a.Labels["alertname"] }
+// Name returns the name of the alert.
+func (a *Alert) Name() string { return a.Labels["alertname"] }
+
+// Severity returns the label severity.
 func (a *Alert) Severity() string { return a.Labels["severity"] }
-func (a *Alert) Device() string   { return a.Labels["device"] }
+
+// Device returns the label device, which is empty for an alert about something else.
+func (a *Alert) Device() string { return a.Labels["device"] }
 
 // Tone is that of the alert's severity.
 func (a *Alert) Tone() string {

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -140,9 +141,7 @@ func checkTrace(t *testing.T, spans []otlptest.Span) {
 			continue
 		}
 		if s.Name != "accel.allocation" {
-			for k, v := range device {
-				want[k] = v
-			}
+			maps.Copy(want, device)
 		}
 		if diff := cmp.Diff(want, s.Attrs); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", s.Name, diff)

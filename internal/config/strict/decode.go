@@ -60,7 +60,7 @@ func Decode(name string, data []byte, into any) error {
 	return nil
 }
 
-// Position, embedded in the struct of a section, has its place in the file.
+// Position has the place of a section in the file; the section's struct embeds it.
 type Position struct {
 	// Line counts from 1.
 	Line int
@@ -206,7 +206,7 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 		d.mistake(n.Line, path, "found %s; accepted is a mapping with the keys %s", found(n), accepted)
 		return
 	}
-	if p, ok := v.Addr().Interface().(interface{ locate(*yaml.Node) }); ok {
+	if p, ok := reflect.TypeAssert[interface{ locate(*yaml.Node) }](v.Addr()); ok {
 		p.locate(n)
 	}
 	seen := map[string]int{}
@@ -230,7 +230,7 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 			d.value(val, at, v.Field(field.Index[0]), field.Tag.Get("accept"))
 		}
 	}
-	if c, ok := v.Addr().Interface().(Checker); ok && len(d.mistakes) == before {
+	if c, ok := reflect.TypeAssert[Checker](v.Addr()); ok && len(d.mistakes) == before {
 		if err := c.Check(); err != nil {
 			d.refuse(err, n, path)
 		}

@@ -132,7 +132,7 @@ func (a *allocation) relabel() {
 	}
 	a.labels, a.cost.labels = labels, nil
 	for i := range a.faults {
-		a.faults[i].labels = append(a.labels[:len(a.labels):len(a.labels)], a.faults[i].name)
+		a.faults[i].labels = append(slices.Clip(a.labels), a.faults[i].name)
 	}
 }
 

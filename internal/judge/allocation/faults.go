@@ -76,7 +76,7 @@ func (a *allocation) note(name string, at time.Time) {
 		i = slices.IndexFunc(a.faults, func(m faultTime) bool { return m.name == name })
 	}
 	if i < 0 {
-		a.faults = append(a.faults, faultTime{name, at, append(a.labels[:len(a.labels):len(a.labels)], name)})
+		a.faults = append(a.faults, faultTime{name, at, append(slices.Clip(a.labels), name)})
 		return
 	}
 	if at.After(a.faults[i].at) {

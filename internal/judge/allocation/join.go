@@ -273,7 +273,7 @@ func (j *join) configure(a *allocation) {
 		c.total, c.currency, c.labels = 0, currency, nil
 	}
 	if c.labels == nil {
-		c.labels = append(a.labels[:len(a.labels):len(a.labels)], currency)
+		c.labels = append(slices.Clip(a.labels), currency)
 	}
 }
 

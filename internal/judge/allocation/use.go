@@ -68,7 +68,7 @@ func (c *counters) add(which int, v float64) {
 
 // take adds a gauge.
 func (u *use) take(r *collector.Reading) {
-	engine := -1
+	var engine int
 	switch r.Metric {
 	case collector.UtilizationRatio:
 		engine = slices.Index(engines[:1], first(r))

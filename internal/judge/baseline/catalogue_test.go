@@ -50,7 +50,7 @@ func TestPatterns(t *testing.T) {
 	} {
 		c := parse(t, fmt.Sprintf("entries: [{name: a, match: {model: %q}}]", pattern))
 		for text, want := range map[string]bool{models.yes: true, models.no: false} {
-			for _, model := range strings.Split(text, "|") {
+			for model := range strings.SplitSeq(text, "|") {
 				s := snapshot(nil, collector.Device{ID: "D", Class: collector.GPU, Model: model})
 				if got := len(judged(c, baseline.Options{}, s)) > 0; got != want {
 					t.Errorf("%q matches %q: %v", pattern, model, got)

@@ -13,12 +13,12 @@ type Severity uint8
 
 const (
 	unset Severity = iota
-	// None: the fact does not affect the device.
+	// None means that the fact does not affect the device.
 	None
-	// Degraded: running work continues, possibly slower; the device needs
+	// Degraded means that running work continues, possibly slower; the device needs
 	// attention.
 	Degraded
-	// Failed: running work stops, or its results cannot be trusted.
+	// Failed means that running work stops, or its results cannot be trusted.
 	Failed
 )
 

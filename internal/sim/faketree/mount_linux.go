@@ -122,7 +122,7 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fu
 	}
 	out.Attr = e.attr()
 	if t := n.t; t.cached != nil {
-		t.cached[place{n.e, name}] = cached{e, func() { n.NotifyEntry(name) }}
+		t.cached[place{n.e, name}] = cached{e, func() { _ = n.NotifyEntry(name) }}
 	}
 	return n.NewInode(ctx, &node{t: n.t, e: e}, fusefs.StableAttr{Mode: e.kind(), Ino: e.id}), 0
 }

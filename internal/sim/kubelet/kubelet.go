@@ -75,7 +75,7 @@ func (s *Server) listenUnix() (net.Listener, error) {
 	}
 	l.SetUnlinkOnClose(false)
 	if err := os.Rename(fresh, s.socket); err != nil {
-		l.Close()
+		_ = l.Close()
 		return nil, err
 	}
 	return l, nil
@@ -98,7 +98,7 @@ func (s *Server) Start() error {
 	s.grpc, s.served = srv, make(chan struct{})
 	go func(done chan struct{}) {
 		defer close(done)
-		srv.Serve(l) // returns an error after it was stopped
+		_ = srv.Serve(l) // the error after it was stopped
 	}(s.served)
 	return nil
 }
