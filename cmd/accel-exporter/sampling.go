@@ -18,6 +18,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 	"github.com/accel-exporter/accel-exporter/internal/config"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/status/history"
 	"github.com/accel-exporter/accel-exporter/podmap"
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
@@ -47,6 +48,7 @@ type sampling struct {
 	log     *slog.Logger
 	lines   limitedLog // log
 	sampler *collector.Sampler
+	history history.Ring
 	pods    *pods
 	workers map[string]*collector.Process
 	config  atomic.Pointer[config.Config]
@@ -145,6 +147,7 @@ func (p *sampling) run(ctx context.Context) {
 	})
 	loops.Go(func() { p.pods.run(ctx, func() { p.sampler.Wake("") }) })
 	loops.Go(func() { follow(ctx, p.sampler, (&changes{log: &p.lines}).logSnapshot) })
+	loops.Go(func() { follow(ctx, p.sampler, func(_, snap *collector.Snapshot) { p.history.Add(snap) }) })
 	if p.flags.releaseDir != "" {
 		loops.Go(func() { p.watchReleases(ctx) })
 	}

@@ -131,6 +131,7 @@ func newStatusPage(node *sampling, a *alerts, metrics string) *status.Page {
 		Version:     "accel-exporter " + version.Info() + " " + version.BuildContext(),
 		Metrics:     strings.TrimPrefix(metrics, "/"),
 		Snapshot:    node.sampler.Latest,
+		History:     &node.history,
 		Allocations: node.pods.state,
 		Explain:     explainRefusal,
 		Alerts:      a.status,
@@ -165,9 +166,6 @@ func (p *serving) run(ctx context.Context) error {
 			server.Close()
 		}
 	})
-	if p.flags.statusPage {
-		loops.Go(func() { p.page.Run(ending) })
-	}
 	if err := web.ListenAndServe(server, p.flags.web, p.log); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

@@ -78,7 +78,7 @@ func (r *Device) clients(d *collector.Device, a *allocation.Device) {
 type Reading struct{ Name, Labels, Value string }
 
 // detail turns the page into that of one device, and reports whether there is one.
-func (v *View) detail(p *Page, s *collector.Snapshot, id string) bool {
+func (v *View) detail(s *collector.Snapshot, id string) bool {
 	var d *collector.Device
 	for i := range s.Devices {
 		if s.Devices[i].ID == id {
@@ -98,7 +98,7 @@ func (v *View) detail(p *Page, s *collector.Snapshot, id string) bool {
 		}
 	}
 	chart := out.Device
-	chart.measure(d, func(value int) []float32 { return p.history.of(id, value) }, large)
+	chart.measure(d, v.samples[id], large)
 	for _, c := range []Chart{{"Utilization", chart.Utilization}, {"Memory", chart.Memory}, {"Temperature", chart.Temperature}, {"Power", chart.Power}} {
 		if c.Text != "" || c.Spark != nil {
 			out.Charts = append(out.Charts, c)

@@ -2,19 +2,16 @@ package status
 
 import (
 	"math"
-	"sync"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/status/history"
 )
 
-// The history is kept also while no browser shows the page: after a fault, the
-// minutes before it are needed. A device costs under 1 KiB, and a sample every ten
-// seconds a few microseconds.
+// A line of the last ten minutes has a sample for each step.
 const (
-	step       = 10 * time.Second
-	samples    = 60
-	maxDevices = 512
+	step    = 10 * time.Second
+	samples = int(history.Length / step)
 )
 
 // The values of a device that have a history.
@@ -39,14 +36,14 @@ var (
 
 func known(v float32) bool { return v == v } // NaN is not equal to itself
 
-// read returns the values of a device. Utilization is that of the first engine that
+// read returns the values in the readings of a device. Utilization is that of the first engine that
 // is known, as in an allocation; temperature that of the GPU, else of the hottest
 // sensor.
-func read(d *collector.Device) (v values, l limits) {
+func read(readings []collector.Reading) (v values, l limits) {
 	v, l = unknown, limits{nan, nan, nan}
 	engine, sensor := 3, ""
-	for i := range d.Readings {
-		r := &d.Readings[i]
+	for i := range readings {
+		r := &readings[i]
 		x, label := float32(r.Value), ""
 		if len(r.Labels) > 0 {
 			label = r.Labels[0]
@@ -84,68 +81,47 @@ func read(d *collector.Device) (v values, l limits) {
 	return v, l
 }
 
-// history has the values of the last ten minutes of each device, in slots of step.
-type history struct {
-	start time.Time
-
-	mu      sync.Mutex
-	tick    int
-	devices map[string]*ring
-}
-
-type ring struct {
-	at   [samples]values
-	last int // tick of the last sample with a value
-}
-
-// record adds a sample of every device. Slots between two samples are unknown.
-func (h *history) record(s *collector.Snapshot, now time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.devices == nil {
-		h.devices, h.start = map[string]*ring{}, now
-	}
-	due := int(now.Sub(h.start)/step) + 1
-	for h.tick = max(h.tick, due-samples); h.tick < due; {
-		h.tick++
-		for _, r := range h.devices {
-			r.at[h.tick%samples] = unknown
+// samplesOf returns the values of the last ten minutes of each device, in slots of step,
+// the oldest first.
+func samplesOf(ring *history.Ring) map[string]*[samples]values {
+	rounds := map[int64]map[string]values{}
+	last := int64(0)
+	for at, devices := range ring.Rounds() {
+		slot := at.UnixNano() / int64(step)
+		if last = max(last, slot); rounds[slot] != nil {
+			continue
+		}
+		rounds[slot] = map[string]values{}
+		for id, readings := range devices {
+			rounds[slot][id], _ = read(readings)
 		}
 	}
-	for i := range s.Devices {
-		d := &s.Devices[i]
-		r := h.devices[d.ID]
-		if r == nil {
-			if len(h.devices) >= maxDevices {
-				continue
+	out := map[string]*[samples]values{}
+	for slot, devices := range rounds {
+		if slot <= last-int64(samples) {
+			continue
+		}
+		for id, v := range devices {
+			if out[id] == nil {
+				out[id] = &[samples]values{}
+				for i := range out[id] {
+					out[id][i] = unknown
+				}
 			}
-			r = &ring{}
-			for i := range r.at {
-				r.at[i] = unknown
-			}
-			h.devices[d.ID] = r
-		}
-		r.at[h.tick%samples], _ = read(d)
-		r.last = h.tick
-	}
-	for id, r := range h.devices {
-		if h.tick-r.last >= samples {
-			delete(h.devices, id)
+			out[id][int64(samples)-1-(last-slot)] = v
 		}
 	}
+	return out
 }
 
-// of returns the samples of a value, oldest first.
-func (h *history) of(device string, value int) []float32 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	r := h.devices[device]
-	if r == nil {
+// line returns the samples of a value, nil for a device without any.
+func line(of *[samples]values, value int) []float32 {
+	if of == nil {
 		return nil
 	}
 	out := make([]float32, samples)
 	for i := range out {
-		out[i] = r.at[(h.tick+1+i)%samples][value]
+		out[i] = of[i][value]
 	}
 	return out
 }

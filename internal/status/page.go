@@ -2,7 +2,6 @@ package status
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/status/history"
 	"github.com/accel-exporter/accel-exporter/podmap"
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
@@ -29,6 +29,8 @@ type Options struct {
 	// of the metrics.
 	Node, Version, Metrics string
 	Snapshot               func() *collector.Snapshot
+	// History has the readings of the last ten minutes; nil for none.
+	History *history.Ring
 	// Allocations returns the report, and the states of kubelet and API server: nil
 	// where they are not configured.
 	Allocations func() (*allocation.Report, *podmap.Status, *kube.Status)
@@ -49,7 +51,6 @@ const (
 // Page serves the status page.
 type Page struct {
 	o       Options
-	history history
 	sending atomic.Int32
 }
 
@@ -64,6 +65,9 @@ type request struct {
 func New(o Options) *Page {
 	if o.Explain == nil {
 		o.Explain = func(string) (string, string) { return "", "" }
+	}
+	if o.History == nil {
+		o.History = &history.Ring{}
 	}
 	return &Page{o: o}
 }
@@ -135,22 +139,6 @@ func (p *Page) JSON() http.Handler {
 // DevicePath is the path of the page of a device.
 const DevicePath = "/device"
 
-// Run records the history until ctx is done.
-func (p *Page) Run(ctx context.Context) {
-	tick := time.NewTicker(step)
-	defer tick.Stop()
-	for {
-		if s := p.o.Snapshot(); s != nil {
-			p.history.record(s, time.Now())
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // handler serves what a request wants.
 func (p *Page) handler(of func(*http.Request) request) http.Handler {
 	return p.Limit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, of(r)) }))
@@ -200,7 +188,7 @@ func (p *Page) render(of request) (body []byte, code int, text string) {
 	switch {
 	case s != nil:
 		v = p.view(s)
-		if found := v.detail(p, s, of.device); !found && of.device != "" && !of.json {
+		if found := v.detail(s, of.device); !found && of.device != "" && !of.json {
 			return nil, http.StatusNotFound, "no such device; the status page lists all"
 		}
 		if v.Alerts != nil && !of.json {

@@ -19,6 +19,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
+	"github.com/accel-exporter/accel-exporter/internal/status/history"
 	"github.com/accel-exporter/accel-exporter/podmap"
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
@@ -31,12 +32,19 @@ type world struct {
 	report  *allocation.Report
 	kubelet *podmap.Status
 	alerts  *Alerts
+	history history.Ring
+}
+
+// record adds a round with the readings of now.
+func (w *world) record(at time.Time) {
+	w.history.Add(&collector.Snapshot{Time: at, Devices: w.snap.Devices})
 }
 
 func (w *world) page() *Page {
 	return New(Options{
 		Node: "node1", Version: "accel-exporter 1.2.3", Metrics: "metrics",
 		Snapshot:    func() *collector.Snapshot { return w.snap },
+		History:     &w.history,
 		Allocations: func() (*allocation.Report, *podmap.Status, *kube.Status) { return w.report, w.kubelet, nil },
 		Alerts:      func() *Alerts { return w.alerts },
 		Log:         slog.New(slog.DiscardHandler),
@@ -304,26 +312,21 @@ func TestDevicePage(t *testing.T) {
 func TestLines(t *testing.T) {
 	w := node(1, 0)
 	p := w.page()
-	at := time.Now()
+	at := now
 	for i := range 5 {
 		w.snap.Devices[0].Readings = gpu(0).Readings
 		if i == 2 {
 			w.snap.Devices[0].Readings = w.snap.Devices[0].Readings[:1]
 		}
-		p.history.record(w.snap, at.Add(time.Duration(i)*step))
+		w.record(at.Add(time.Duration(i) * step))
 	}
 	page := get(t, handler(p), "/").Body.String()
 	if want := `aria-label="10 min: 50 %"><path d="M55 8h0h1M58 8h0h1"/>`; !strings.Contains(page, want) {
 		t.Errorf("%s is not on the page\n%s", want, regexp.MustCompile(`<svg.*?</svg>`).FindAllString(page, -1))
 	}
-	p.history.record(w.snap, at.Add(time.Hour)) // the node was suspended
+	w.record(at.Add(time.Hour)) // the node was suspended
 	if page = get(t, handler(w.page()), "/").Body.String(); strings.Contains(page, "<svg") {
 		t.Error("a line with less than two samples")
-	}
-	w.snap = &collector.Snapshot{Time: now}
-	p.history.record(w.snap, at.Add(2*time.Hour))
-	if n := len(p.history.devices); n != 0 {
-		t.Errorf("the history of %d devices that are gone", n)
 	}
 }
 
@@ -389,8 +392,8 @@ func TestWords(t *testing.T) {
 func BenchmarkPage(b *testing.B) {
 	w := node(8, 7)
 	p := w.page()
-	for i := range samples {
-		p.history.record(w.snap, time.Now().Add(time.Duration(i)*step))
+	for i := range int(history.Length / time.Second) {
+		w.record(now.Add(time.Duration(i) * time.Second))
 	}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -430,7 +433,7 @@ func TestView(t *testing.T) {
 	p := w.page()
 	for i := range 6 {
 		d.Readings[1].Value = float64(i) / 5 // of the compute engine
-		p.history.record(w.snap, time.Now().Add(time.Duration(i)*step))
+		w.record(now.Add(time.Duration(i) * step))
 	}
 	view := func(device string) *View {
 		t.Helper()

@@ -74,6 +74,8 @@ type View struct {
 	// More are how many further ones there are.
 	More   struct{ Notices, Alerts, Allocations, Strays int }
 	Device *Detail // on the page of a device
+
+	samples map[string]*[samples]values // of the devices
 }
 
 // Notice is something that needs attention: one cause, with what it affects.
@@ -301,16 +303,15 @@ func (v *View) devices(p *Page, s *collector.Snapshot, report *allocation.Report
 	for i := range report.Devices {
 		shared[report.Devices[i].ID] = &report.Devices[i]
 	}
+	v.samples = samplesOf(p.o.History)
 	for _, i := range order {
 		d := &s.Devices[i]
 		row := deviceRow(d, shared[d.ID], s.Time, answered)
-		lines := func(value int) []float32 {
-			if d.Parent != "" && parts > maxPartLines {
-				return nil
-			}
-			return p.history.of(d.ID, value)
+		samples := v.samples[d.ID]
+		if d.Parent != "" && parts > maxPartLines {
+			samples = nil
 		}
-		row.measure(d, lines, small)
+		row.measure(d, samples, small)
 		if row.Free == string(allocation.Free) && row.Utilization.Value >= inUse {
 			row.Free = "free, in use"
 		}
@@ -319,14 +320,14 @@ func (v *View) devices(p *Page, s *collector.Snapshot, report *allocation.Report
 }
 
 // measure sets the values of the device and their lines.
-func (r *Device) measure(d *collector.Device, lines func(int) []float32, grid grid) {
-	now, top := read(d)
+func (r *Device) measure(d *collector.Device, samples *[samples]values, grid grid) {
+	now, top := read(d.Readings)
 	cell := func(value int, low, high float32, text, short func(float32) string) Cell {
 		var c Cell
 		if known(now[value]) {
 			c.Text, c.Value = text(now[value]), now[value]
 		}
-		line := lines(value)
+		line := line(samples, value)
 		c.Spark, c.Bars = spark(line, low, high, grid, short), bars(line, low, high)
 		return c
 	}
