@@ -55,6 +55,10 @@ screenshots: build debian ## docs/img: the dashboards and, in eleven minutes, th
 	SCREENSHOTS=$(CURDIR)/docs/img $(E2E) -run TestScreenshots ./tools
 	$(E2E) -run TestPictures ./tools -pictures=$(CURDIR)/docs/img
 
+cross: build ## libsensors, node_exporter and lspci beside the exporter on the tree of every card; needs root
+	.ci/tools.sh lm-sensors pciutils prometheus-node-exporter
+	tools/cross.sh
+
 incidents: build debian ## every scripted incident through exporter and Alertmanager: ONLY=gpu-lost PLAY="-parallel 3"
 	@go -C test build -o $(CURDIR)/bin/incidents ./incidents/play
 	@bin/incidents -only '$(ONLY)' $(PLAY)

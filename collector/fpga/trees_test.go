@@ -1,6 +1,8 @@
 package fpga_test
 
 import (
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,6 +127,29 @@ func TestLimitsHaveReadings(t *testing.T) {
 			}
 			if _, known := value(d, m, r.Labels[0]); !known {
 				t.Errorf("%s: no %s of %s", name, m.Name, r.Labels[0])
+			}
+		}
+	}
+}
+
+// TestZeroIsKept: a sensor that has had a value and reads 0 now is 0, or rejected. A powered
+// card has no part at the freezing point and draws power: these zeros are no measurements.
+func TestZeroIsKept(t *testing.T) {
+	sensor := regexp.MustCompile(`(^|/)((in|curr|fan|temp|power)[0-9]+_input|xmc_[^/]*(vol|curr?|rpm|_i|5v5|vcc[^/]*|1v[0-9][^/]*|0v85)|vcc_[a-z]+|clock_freqs)$`)
+	for _, name := range trees {
+		tree := load(t, name)
+		s := open(t, mounted(t, tree), fpga.Options{PollInterval: -1, SlowInterval: time.Nanosecond})
+		before := one(t, sample(t, s))
+		for _, file := range tree.Opened() {
+			if text, _ := tree.Get(file); sensor.MatchString(file) && tree.Err(file) == 0 {
+				tree.Set(file, regexp.MustCompile(`[0-9]+`).ReplaceAllString(text, "0"))
+			}
+		}
+		after := one(t, sample(t, s))
+		for _, r := range before.Readings {
+			unmeasured := r.Metric == collector.TemperatureCelsius || r.Metric == collector.PowerWatts || r.Metric == collector.FPGARailPower || strings.Contains(r.Metric.Name, "_limit_")
+			if _, there := value(after, r.Metric, r.Labels...); !there && !unmeasured {
+				t.Errorf("%s: %s is gone", name, simtest.SeriesName(r.Metric, r.Labels))
 			}
 		}
 	}

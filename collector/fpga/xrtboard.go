@@ -232,7 +232,10 @@ func (a *alveo) sysmon(r *reading) {
 		if _, known := r.measured(s.metric, s.sensor); known {
 			continue
 		}
-		if v, ok := r.unsigned(s.metric, 0, dir+"/"+s.file); ok && v != 0 {
+		path := dir + "/" + s.file
+		v, ok := r.unsigned(s.metric, 0, path)
+		a.known[path] = a.known[path] || ok && v != 0
+		if ok && (v != 0 || a.known[path] && s.metric != collector.TemperatureCelsius) {
 			s.set(r, v)
 		}
 	}
