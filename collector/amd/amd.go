@@ -42,12 +42,18 @@ var allowed = []string{
 	"ras/*_err_count", "ras/aca_*", "ras/gpu_vram_bad_pages",
 }
 
-// models are the names of Instinct boards by their PCI device id, for boards whose
-// FRU does not name them, and their architectures.
+// models are the names of boards by their PCI device id, for boards whose FRU does not
+// name them, and their architectures. A Radeon has no FRU; pci.ids has one name for the
+// boards of one id.
 var models = map[string]struct{ name, architecture string }{
 	"738c": {"Instinct MI100", "CDNA"}, "738e": {"Instinct MI100", "CDNA"},
 	"7408": {"Instinct MI250X", "CDNA 2"}, "740c": {"Instinct MI250X", "CDNA 2"}, "740f": {"Instinct MI210", "CDNA 2"},
 	"74a0": {"Instinct MI300A", "CDNA 3"}, "74a1": {"Instinct MI300X", "CDNA 3"}, "74a2": {"Instinct MI308X", "CDNA 3"},
 	"74a5": {"Instinct MI325X", "CDNA 3"}, "74b5": {"Instinct MI300X VF", "CDNA 3"},
+	"66a1": {"Radeon Instinct MI50", ""}, "66af": {"Radeon VII", ""},
+	"73a3": {"Radeon PRO W6800", "RDNA 2"}, "73a5": {"Radeon RX 6950 XT", "RDNA 2"}, "73bf": {"Radeon RX 6800/6900 XT", "RDNA 2"},
+	"73df": {"Radeon RX 6700/6750 XT", "RDNA 2"}, "73ff": {"Radeon RX 6600/6600 XT", "RDNA 2"},
+	"7448": {"Radeon PRO W7900", "RDNA 3"}, "744c": {"Radeon RX 7900 XT/7900 XTX", "RDNA 3"}, "747e": {"Radeon RX 7700 XT/7800 XT", "RDNA 3"},
+	"7550": {"Radeon RX 9070/9070 XT", "RDNA 4"}, "7551": {"Radeon AI PRO R9700", "RDNA 4"},
 	"75a0": {"Instinct MI350X", "CDNA 4"}, "75a3": {"Instinct MI355X", "CDNA 4"},
 }

@@ -163,6 +163,7 @@ func TestFPGAs(t *testing.T) {
 	}{
 		{"sound", facts(family(firewall, 0, "0"), family(latched, 0, "fme", "fabric"), family(state, 1, "fpga0", "operating"), family("accel_fpga_memory_calibrated", 1, "0")), hour, "healthy none"},
 		{"a controller that is no longer ready", facts(family("accel_fpga_controller_ready", 0, "sc")), 2 * minute, "degraded inspect fpga_controller_not_ready"},
+		{"a controller that has stopped", facts(family("accel_fpga_controller_stalled", 1)), 2 * minute, "degraded inspect fpga_controller_stalled"},
 		{"stopped clocks", facts(family("accel_clock_hertz", 0, "kernel")), 0, "failed reset fpga_clocks_stopped"},
 		{"a clock of a GPU that sleeps", facts(family("accel_clock_hertz", 0, "sm"), sound), hour, "healthy none"},
 		{"rail, at first", facts(family("accel_fpga_voltage_volts", 4.1, "3.3v"), family("accel_fpga_voltage_limit_volts", 3.9, "3.3v", "critical")), 9 * second, "healthy none"},
@@ -170,7 +171,7 @@ func TestFPGAs(t *testing.T) {
 		{"rail within its limit", facts(family("accel_fpga_current_amperes", 9, "12v"), family("accel_fpga_current_limit_amperes", 9.5, "12v", "critical")), hour, "healthy none"},
 		{"current above its limit", facts(family("accel_fpga_current_amperes", 9, "12v"), family("accel_fpga_current_limit_amperes", 6.045, "12v", "critical")), 10 * second, "degraded inspect fpga_current_critical"},
 		{"power above its threshold", facts(family("accel_power_watts", 240), family("accel_fpga_power_threshold_watts", 225, "critical")), 10 * second, "degraded inspect fpga_power_critical"},
-		{"a sensor above the last limit of the firmware", facts(family("accel_temperature_celsius", 108, "Device"), family("accel_temperature_limit_celsius", 107, "Device", "fatal")), 10 * second, "failed inspect temperature_fatal"},
+		{"a sensor above the last limit of the firmware", facts(family("accel_temperature_celsius", 108, "Device"), family("accel_temperature_limit_celsius", 107, "Device", "fatal"), sound), 10 * second, "failed inspect temperature_fatal"},
 		{"a card that will power down", facts(family("accel_fpga_sensor_alarm", 1, "PCB", "fatal")), 10 * second, "degraded inspect fpga_sensor_critical"},
 		{"injected errors", facts(family(latched, 1, "fatal", "injected_fatal"), family(latched, 1, "nonfatal", "injected_warning"), family(latched, 1, "inject", "fatal"), sound), hour, "healthy none"},
 		{"a firewall that has tripped before", facts(family(latched, 1, "firewall", "3"), sound), hour, "healthy none"},
