@@ -97,7 +97,7 @@ bench-compare: sim ## compare the benchmarks with those of REF=main
 generate: ## docs/metrics.md, docs/licenses.md, the schema of the configuration, dashboards; CHECK=-check fails if one is not current
 	go run ./internal/gen/docs $(CHECK)
 	go -C tools run ./dashboards $(CHECK)
-	$(LICENSES) $(CHECK) ..
+	$(LICENSES) $(or $(CHECK),page)
 
 check: vet build-nocgo test ## the checks and tests without other programs
 	@$(MAKE) --no-print-directory fmt-check generate CHECK=-check

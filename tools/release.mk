@@ -2,8 +2,7 @@
 
 DIST      ?= dist
 PACKED    = $(DIST)/package
-# It runs on this machine, whatever the programs are built for.
-LICENSES  := GOARCH= CC= go -C tools run ./licenses
+LICENSES  := tools/licenses.sh
 # The time of the last commit makes packages reproducible.
 COMMITTED = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null))
 
@@ -11,12 +10,12 @@ dist: dist-exporter dist-remediator ## the programs; for another architecture: G
 
 dist-exporter: ## the program of a node
 	CGO_ENABLED=1 $(GOBUILD) -buildvcs=false -o $(DIST)/accel-exporter ./cmd/accel-exporter
-	@$(LICENSES) -texts accel-exporter .. > $(DIST)/accel-exporter.third-party-licenses
+	@$(LICENSES) texts accel-exporter > $(DIST)/accel-exporter.third-party-licenses
 
 dist-remediator: ## the program of a cluster
 	@mkdir -p $(DIST)
 	$(BUILD_REMEDIATOR) -buildvcs=false -o $(abspath $(DIST))/accel-remediator .
-	@$(LICENSES) -texts accel-remediator .. > $(DIST)/accel-remediator.third-party-licenses
+	@$(LICENSES) texts accel-remediator > $(DIST)/accel-remediator.third-party-licenses
 
 NFPM = SOURCE_DATE_EPOCH=$(COMMITTED) VERSION=$(VERSION) ARCH=$(or $(GOARCH),$(shell go env GOARCH)) PACKED=$(PACKED) \
 	.cache/nfpm-$(NFPM_VERSION) package -f /dev/stdin -t $(DIST)
@@ -26,7 +25,7 @@ NFPM = SOURCE_DATE_EPOCH=$(COMMITTED) VERSION=$(VERSION) ARCH=$(or $(GOARCH),$(s
 # the tests run the plain build.
 packages: .cache/nfpm-$(NFPM_VERSION) ## a deb and an rpm of the program of a node
 	CGO_ENABLED=1 $(GOBUILD) -buildvcs=false -buildmode=pie -o $(PACKED)/accel-exporter ./cmd/accel-exporter
-	@$(LICENSES) -texts accel-exporter .. > $(PACKED)/third-party-licenses
+	@$(LICENSES) texts accel-exporter > $(PACKED)/third-party-licenses
 	@GOARCH= CC= go build -buildvcs=false -o $(PACKED)/native ./cmd/accel-exporter
 	@SOURCE_DATE_EPOCH=$(COMMITTED) deploy/package/files.sh $(abspath $(PACKED)/native) $(abspath $(PACKED))
 	@$(NFPM) -p rpm < deploy/package/nfpm.yml

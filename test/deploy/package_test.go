@@ -72,8 +72,8 @@ func TestPackage(t *testing.T) {
 	}
 	texts := string(mustRead(t, tree, "usr/share/doc/accel-exporter/third-party-licenses"))
 	for _, m := range program.Deps {
-		if !strings.Contains(texts, "\n"+m.Path+" "+m.Version+": LICENSE") && !strings.Contains(texts, "\n"+m.Path+" "+m.Version+": COPYING") {
-			t.Errorf("no licence of %s %s", m.Path, m.Version)
+		if !strings.Contains(texts, "\n"+m.Path+"/") {
+			t.Errorf("no licence of %s", m.Path)
 		}
 	}
 	if _, err := exec.LookPath("lintian"); err != nil {
