@@ -86,7 +86,7 @@ func openAlerts(f *alertFlags, target map[string]string, settings alertmanager.S
 	a.engine, err = engine.New(engine.Options{
 		Page: page, Rules: set, Labels: target, ExternalLabels: settings.ExternalLabels, Interval: f.interval,
 		ExternalURL: cmp.Or(strings.TrimSuffix(f.externalURL, "/"), "http://"+target["instance"]),
-		Notify:      a.notify, Log: log,
+		Notify:      notifier.Send, Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -103,19 +103,6 @@ func newNotifier(settings alertmanager.Settings, log *slog.Logger) (*alertmanage
 		return nil, fmt.Errorf("alertmanager: %w", err)
 	}
 	return n, nil
-}
-
-// notify queues alerts of the engine for every Alertmanager.
-func (a *alerts) notify(list []engine.Alert) {
-	out := make([]alertmanager.Alert, len(list))
-	for i := range list {
-		x := &list[i]
-		out[i] = alertmanager.Alert{
-			Labels: x.Labels, Annotations: x.Annotations,
-			StartsAt: x.FiredAt, EndsAt: x.EndsAt(), GeneratorURL: x.GeneratorURL,
-		}
-	}
-	a.notifier.Send(out...)
 }
 
 // targetLabels are the labels that a scrape adds. Without a name of the node the

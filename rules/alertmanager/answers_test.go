@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
+	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
 // TestAnswers: after a response of any status, a firing alert is sent again. The
@@ -106,7 +107,7 @@ func TestRefused(t *testing.T) {
 	} {
 		bubble(t, settings(address), func(t *testing.T, m *manager, n *rig) {
 			m.answer = refuses(c.code, c.body)
-			var alerts []alertmanager.Alert
+			var alerts []engine.Alert
 			for i := range 63 {
 				alerts = append(alerts, firing(fmt.Sprint(i)))
 			}

@@ -70,7 +70,7 @@ func TestExpired(t *testing.T) {
 	bubble(t, settings(address), func(t *testing.T, m *manager, n *rig) {
 		m.down = true
 		endless := firing("endless")
-		endless.EndsAt = time.Time{}
+		endless.ValidUntil = time.Time{}
 		n.Send(firing("forgotten"), resolved("resolved"), endless)
 		time.Sleep(10 * time.Minute)
 		m.set(func() { m.down = false })

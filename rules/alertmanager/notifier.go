@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
 // Options configure a Notifier.
@@ -142,10 +144,10 @@ func (n *Notifier) start(s *sender) {
 	})
 }
 
-// Send queues alerts for every endpoint and replaces older states of them. It
-// never blocks and is safe for concurrent use. The last call for an alert has
+// Send queues alerts for every endpoint and replaces older states of them. Their labels,
+// after external labels and relabelling, identify them. It never blocks and is safe for concurrent use. The last call for an alert has
 // its newest state.
-func (n *Notifier) Send(alerts ...Alert) {
+func (n *Notifier) Send(alerts []engine.Alert) {
 	p := n.plan.Load()
 	now := time.Now()
 	items := make([]*item, 0, len(alerts))

@@ -7,21 +7,9 @@ import (
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
-)
 
-// Alert is one notification of an alert, in the form of Alertmanager's API. Its
-// labels, after external labels and relabelling, identify it.
-type Alert struct {
-	Labels      map[string]string `json:"labels"`
-	Annotations map[string]string `json:"annotations"`
-	StartsAt    time.Time         `json:"startsAt,omitzero"`
-	// EndsAt is in the past if the alert is resolved. Otherwise Alertmanager
-	// resolves the alert then, unless a newer notification arrives; zero leaves
-	// that to its resolve_timeout.
-	EndsAt time.Time `json:"endsAt,omitzero"`
-	// GeneratorURL links to the source of the alert; it may be empty.
-	GeneratorURL string `json:"generatorURL,omitempty"`
-}
+	"github.com/accel-exporter/accel-exporter/rules/engine"
+)
 
 // item is a queued alert. It is immutable, because all endpoints share it.
 type item struct {
@@ -34,15 +22,18 @@ type item struct {
 	made     time.Time
 }
 
-// newItem returns the alert with the labels ls.
-func newItem(a *Alert, ls labels.Labels, seq uint64, now time.Time) *item {
-	it := &item{
-		key: string(ls.Bytes(nil)), name: ls.Get(labels.AlertName), seq: seq, end: a.EndsAt, made: now,
-		resolved: !a.EndsAt.IsZero() && !a.EndsAt.After(now),
-	}
-	sent := *a
-	sent.Labels = ls.Map()
-	it.json, _ = json.Marshal(sent) // texts and times always encode
+// newItem returns the alert with the labels ls, in the form of Alertmanager's API. An
+// alert whose end is in the past is resolved.
+func newItem(a *engine.Alert, ls labels.Labels, seq uint64, now time.Time) *item {
+	it := &item{key: string(ls.Bytes(nil)), name: ls.Get(labels.AlertName), seq: seq, end: a.EndsAt(), made: now}
+	it.resolved = !it.end.IsZero() && !it.end.After(now)
+	it.json, _ = json.Marshal(struct { // texts and times always encode
+		Labels       map[string]string `json:"labels"`
+		Annotations  map[string]string `json:"annotations"`
+		StartsAt     time.Time         `json:"startsAt,omitzero"`
+		EndsAt       time.Time         `json:"endsAt,omitzero"`
+		GeneratorURL string            `json:"generatorURL,omitempty"`
+	}{ls.Map(), a.Annotations, a.FiredAt, it.end, a.GeneratorURL})
 	return it
 }
 

@@ -27,6 +27,7 @@ import (
 
 	memory "github.com/accel-exporter/accel-exporter/internal/sim/golden"
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
+	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
 const address = "http://am.example:9093"
@@ -142,6 +143,8 @@ type rig struct {
 	stop func() // ends it and waits
 }
 
+func (r *rig) Send(alerts ...engine.Alert) { r.Notifier.Send(alerts) }
+
 func settings(urls ...string) alertmanager.Settings {
 	return alertmanager.DefaultSettings().WithURLs(urls...)
 }
@@ -230,19 +233,19 @@ func wait(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func firing(name string) alertmanager.Alert {
+func firing(name string) engine.Alert {
 	now := time.Now()
-	return alertmanager.Alert{
+	return engine.Alert{
 		Labels:      map[string]string{"alertname": name, "severity": "page"},
 		Annotations: map[string]string{"summary": "a \"summary\"\n"},
-		StartsAt:    now.Add(-time.Minute), EndsAt: now.Add(4 * time.Minute),
+		FiredAt:     now.Add(-time.Minute), ValidUntil: now.Add(4 * time.Minute),
 		GeneratorURL: "http://node-1:9400/alerts",
 	}
 }
 
-func resolved(name string) alertmanager.Alert {
+func resolved(name string) engine.Alert {
 	a := firing(name)
-	a.EndsAt = time.Now()
+	a.ResolvedAt = time.Now()
 	return a
 }
 

@@ -133,7 +133,7 @@ func (st *device) driverFinding() (finding, bool) {
 	if st.driver == Inspect {
 		rank = rankReading // an unknown action does not take precedence over known ones
 	}
-	return finding{reason: r.code, severity: r.severity, action: st.driver, rank: rank, since: st.driverSince, text: r.text}, ok
+	return newFinding(r.code, r.text, r.severity, st.driver, rank, st.driverSince), ok
 }
 
 // conditions appends the conditions that are true.
@@ -157,7 +157,9 @@ func (st *device) conditions(c *Catalogue, l *look, now time.Time, out []finding
 			h.since, h.value, h.limit = now, hit.value, hit.limit
 		}
 		if t.Severity != None && now.Sub(h.since) >= t.For {
-			out = append(out, finding{reason: t.Reason, severity: t.Severity, action: t.Action, rank: rankReading, since: h.since, test: t, n: hit.n, show: hit.show, value: h.value, limit: h.limit})
+			f := newFinding(t.Reason, t.message(hit), t.Severity, t.Action, rankReading, h.since)
+			f.Brief, f.Kind = t.brief(hit, h), t.Kind
+			out = append(out, f)
 		}
 	}
 	return out
@@ -178,7 +180,7 @@ func (h *conditionState) grown(hit *hit, t *test, now time.Time) bool {
 // inherit adds the findings of the parent.
 func inherit(own, parents []finding) []finding {
 	for _, p := range parents {
-		if p.rank == rankBlind || slices.ContainsFunc(own, func(f finding) bool { return f.reason == p.reason }) {
+		if p.rank == rankBlind || slices.ContainsFunc(own, func(f finding) bool { return f.Code == p.Code }) {
 			continue
 		}
 		own = append(own, p)

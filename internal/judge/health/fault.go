@@ -204,16 +204,17 @@ func (f *fault) severity() Severity {
 
 // finding returns the fault as a reason, given the current state of the device.
 func (f *fault) finding(l *look, st *device, now time.Time) finding {
-	out := finding{reason: f.reason, severity: f.severity(), action: f.entry.Action, rank: rankEvent, since: f.first, fault: f, n: f.n}
 	// The driver recommends no action, or one for when running work has ended: the
 	// device works, so the action of the catalogue can wait. A reading counts some
 	// time after the event, an event that recommends an action at once.
 	lets := l.answers && l.driver.waits() && !l.sampled.Before(f.last.Add(settle)) ||
 		st.driver != NoAction && st.driver.waits() && !st.driverAt.Before(f.last)
-	out.overruled = f.severity() == Failed && lets && (f.past || f.entry.Rules == "driver")
+	overruled := f.severity() == Failed && lets && (f.past || f.entry.Rules == "driver")
 	waits := f.entry.Grace > 0 && now.Sub(f.first) < f.entry.Grace
-	if out.overruled || waits && out.severity == Failed {
-		out.severity = Degraded
+	out := newFinding(f.reason, f.message(overruled), f.severity(), f.entry.Action, rankEvent, f.first)
+	out.Brief, out.fault = f.name(), f
+	if overruled || waits && out.severity == Failed {
+		out.severity, out.Severity = Degraded, stateOf(Degraded)
 	}
 	return out
 }

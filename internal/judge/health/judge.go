@@ -140,7 +140,7 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 	}
 	j.found = st.conditions(j.catalogue, l, s.Time, j.found)
 	for _, f := range st.faults {
-		read := slices.ContainsFunc(j.found, func(o finding) bool { return o.reason == f.entry.SameAs })
+		read := slices.ContainsFunc(j.found, func(o finding) bool { return o.Code == f.entry.SameAs })
 		if f.entry.SameAs == "" || !read {
 			j.found = append(j.found, f.finding(l, st, s.Time))
 		}
@@ -155,10 +155,10 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 		if d.Reserved() {
 			text = "the kernel driver " + d.Driver + " reserves the device for a virtual machine or a program"
 		}
-		j.found = append(j.found, finding{reason: NoAnswer, severity: blind, action: NoAction, rank: rankBlind, since: st.blind, text: text})
+		j.found = append(j.found, newFinding(NoAnswer, text, blind, NoAction, rankBlind, st.blind))
 	case d.Class == collector.FPGA && !l.examined:
 		st.blind = earliest(st.blind, s.Time)
-		j.found = append(j.found, finding{reason: noFaultSource, severity: blind, action: NoAction, rank: rankBlind, since: st.blind, text: "the driver of the FPGA has no errors to read"})
+		j.found = append(j.found, newFinding(noFaultSource, "the driver of the FPGA has no errors to read", blind, NoAction, rankBlind, st.blind))
 	default:
 		st.blind = time.Time{}
 	}

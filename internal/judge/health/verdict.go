@@ -35,19 +35,18 @@ const (
 // finding is one reason against the health of a device in one Snapshot. Equal
 // findings give an equal verdict.
 type finding struct {
-	reason    string
-	severity  Severity
-	action    Action
-	rank      uint8
-	overruled bool
-	since     time.Time
-	text      string
-	fault     *fault
-	test      *test
-	n         int
-	show      [2]string
-	value     float64
-	limit     float64
+	collector.Reason
+	severity Severity
+	action   Action
+	rank     uint8
+	fault    *fault // of an event
+}
+
+func newFinding(code, text string, severity Severity, action Action, rank uint8, since time.Time) finding {
+	return finding{
+		Reason:   collector.Reason{Code: code, Text: text, Brief: words(code), Severity: stateOf(severity), Action: action.String(), Since: since},
+		severity: severity, action: action, rank: rank,
+	}
 }
 
 func (f *finding) gravity() int {
@@ -58,14 +57,14 @@ func (f *finding) gravity() int {
 }
 
 func graver(a, b finding) int {
-	return cmp.Or(b.gravity()-a.gravity(), int(a.rank)-int(b.rank), a.since.Compare(b.since), strings.Compare(a.reason, b.reason))
+	return cmp.Or(b.gravity()-a.gravity(), int(a.rank)-int(b.rank), a.Since.Compare(b.Since), strings.Compare(a.Code, b.Code))
 }
 
 // conclude sets the verdict of d from the findings.
 func (st *device) conclude(found []finding, now time.Time, d *collector.Device) {
 	slices.SortFunc(found, graver)
 	for i := range found {
-		found[i].since = collector.OnClock(found[i].since, now)
+		found[i].Since = collector.OnClock(found[i].Since, now)
 	}
 	since := now
 	if st.verdict != nil {
@@ -85,12 +84,11 @@ func (st *device) conclude(found []finding, now time.Time, d *collector.Device) 
 	st.reasons = make([][]string, len(found))
 	for i := range found {
 		f := &found[i]
-		r := collector.Reason{Code: f.reason, Text: f.message(), Brief: f.brief(), Kind: f.kind(), Severity: stateOf(f.severity), Action: f.action.String(), Since: f.since}
-		v.Reasons = append(v.Reasons, r)
+		v.Reasons = append(v.Reasons, f.Reason)
 		if f.fault != nil && d.Parent == "" {
 			v.Faults = append(v.Faults, f.fault.latest(d.ID))
 		}
-		st.reasons[i] = []string{r.Code, r.Severity}
+		st.reasons[i] = []string{f.Code, f.Severity}
 	}
 	st.verdict = v
 	switch {
@@ -132,28 +130,6 @@ func recommended(found []finding) Action {
 	return act
 }
 
-// message returns the text of the reason.
-func (f *finding) message() string {
-	switch {
-	case f.fault != nil:
-		return f.fault.message(f.overruled)
-	case f.test != nil:
-		return f.test.message(f)
-	}
-	return f.text
-}
-
-// brief returns the reason in a few words.
-func (f *finding) brief() string {
-	switch {
-	case f.fault != nil:
-		return f.fault.name()
-	case f.test != nil:
-		return f.test.brief(f)
-	}
-	return words(f.reason)
-}
-
 // acronyms are the words of reasons that are not written in lower case.
 var acronyms = map[string]string{
 	"aer": "AER", "dram": "DRAM", "ecc": "ECC", "fpga": "FPGA", "inforom": "InfoROM", "mig": "MIG", "nvlink": "NVLink",
@@ -169,41 +145,51 @@ func words(code string) string {
 	return strings.Join(list, " ")
 }
 
-func (f *finding) kind() string {
-	if f.test == nil {
-		return ""
-	}
-	return f.test.Kind
-}
-
 // brief has the labels that a text shows, and for a limit the value with which it was
 // first exceeded, which takes less room than the name of the limit.
-func (t *test) brief(f *finding) string {
+func (t *test) brief(hit *hit, first *conditionState) string {
 	s := words(t.Reason)
 	if t.Kind == collector.ReasonLimit && t.Than != "" {
 		s = strings.TrimSuffix(strings.TrimSuffix(s, " critical"), " shutdown")
 	}
-	for i := range min(len(t.Show), len(f.show)) {
-		if f.show[i] == "" {
+	for i := range min(len(t.Show), len(hit.show)) {
+		if hit.show[i] == "" {
 			continue
 		}
 		s += " "
 		if t.Show[i] == "link" || t.Show[i] == "bank" {
 			s += t.Show[i] + " "
 		}
-		s += cmp.Or(acronyms[f.show[i]], f.show[i])
+		s += cmp.Or(acronyms[hit.show[i]], hit.show[i])
 	}
 	switch {
 	case t.Kind != collector.ReasonLimit:
 	case t.Than != "":
-		s += fmt.Sprintf(" at %.4g, limit %.4g", f.value, f.limit)
+		s += fmt.Sprintf(" at %.4g, limit %.4g", first.value, first.limit)
 	case t.Test == "below":
-		s += fmt.Sprintf(", margin %.4g", f.value)
+		s += fmt.Sprintf(", margin %.4g", first.value)
 	}
-	if f.n > 1 && len(t.Show) > 0 {
-		s += fmt.Sprintf(" and %d more", f.n-1)
+	return s + t.more(hit)
+}
+
+func (t *test) more(hit *hit) string {
+	if hit.n > 1 && len(t.Show) > 0 {
+		return fmt.Sprintf(" and %d more", hit.n-1)
 	}
-	return s
+	return ""
+}
+
+func (t *test) message(hit *hit) string {
+	var shown []string
+	for i := range min(len(t.Show), len(hit.show)) {
+		if hit.show[i] != "" {
+			shown = append(shown, t.Show[i]+" "+hit.show[i])
+		}
+	}
+	if len(shown) == 0 {
+		return t.Text
+	}
+	return t.Text + ": " + strings.Join(shown, ", ") + t.more(hit)
 }
 
 func (f *fault) message(overruled bool) string {
@@ -216,23 +202,6 @@ func (f *fault) message(overruled bool) string {
 	}
 	if overruled {
 		s += "; the driver lets work continue"
-	}
-	return s
-}
-
-func (t *test) message(f *finding) string {
-	s := t.Text
-	var shown []string
-	for i := range min(len(t.Show), len(f.show)) {
-		if f.show[i] != "" {
-			shown = append(shown, t.Show[i]+" "+f.show[i])
-		}
-	}
-	if len(shown) > 0 {
-		s += ": " + strings.Join(shown, ", ")
-	}
-	if f.n > 1 && len(shown) > 0 {
-		s += fmt.Sprintf(" and %d more", f.n-1)
 	}
 	return s
 }
