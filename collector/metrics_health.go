@@ -49,6 +49,18 @@ var (
 		},
 		From: []string{"exporter, by the catalogue of internal/judge/health", "kubelet PodResources List"},
 	})
+	DeviceBundle = define(Metric{
+		Name:   "accel_device_bundle_timestamp_seconds",
+		Help:   "Latest bundle of evidence of a whole device: the time of the fault, seconds since the epoch. Absent for a device without one, and without --bundle.directory.",
+		Kind:   Mark,
+		Labels: []string{"state", "location", "sha256"},
+		Range:  timestamp,
+		Values: []string{
+			"state: recording (the minute after the fault), unsent (in the directory, and not yet at --bundle.url), saved (in the directory), sent (at the URL), failed (could not be written)",
+			"location: path on the node, or URL without its query; empty while there is none",
+		},
+		From: []string{"exporter"},
+	})
 	FaultMemory = define(Metric{
 		Name:  "accel_fault_memory_timestamp_seconds",
 		Help:  "Since when faults that only an event reported, such as an Xid, are remembered over restarts of the exporter, seconds since the epoch: since it first started with --path.state. A boot of the node ends such faults. Absent without this flag: a restart forgets them.",

@@ -37,7 +37,8 @@ func (f *askFlags) add(app *kingpin.Application) {
 	app.Flag("http.config.file", "HTTP client configuration in Prometheus' format (basic_auth, authorization, tls_config), for an exporter that requires TLS or a password.").PlaceHolder("FILE").StringVar(&f.httpConfig)
 }
 
-// get decodes the JSON at a path of the exporter. No error contains a password.
+// get decodes the JSON at a path of the exporter, or copies what is there to an io.Writer.
+// No error contains a password.
 func (f *askFlags) get(ctx context.Context, path, query string, into any) error {
 	address := f.url
 	if _, _, err := net.SplitHostPort(address); err == nil && !strings.Contains(address, "://") {
@@ -74,6 +75,10 @@ func (f *askFlags) get(ctx context.Context, path, query string, into any) error 
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
 		return fmt.Errorf("%s answered %s: %s", base.Redacted(), resp.Status, strings.TrimSpace(string(text)))
+	}
+	if to, ok := into.(io.Writer); ok {
+		_, err := io.Copy(to, io.LimitReader(resp.Body, maxAnswer))
+		return err
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(into); err != nil {
 		return fmt.Errorf("%s is not an exporter of this version: %w", base.Redacted(), err)

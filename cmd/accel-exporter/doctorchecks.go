@@ -101,7 +101,7 @@ func (e *examination) sample(ctx context.Context) (*status.View, error) {
 	waiting, done := context.WithTimeout(ctx, samplePatience)
 	defer done()
 	_, late := node.once(waiting)
-	return newStatusPage(node, nil, "").View(), errors.Join(err, late)
+	return status.New(statusOptions(node, nil, "")).View(), errors.Join(err, late)
 }
 
 // all returns the findings in the order of the documentation.

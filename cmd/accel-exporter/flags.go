@@ -36,6 +36,7 @@ type flags struct {
 	judges      judgeFlags
 	alerts      alertFlags
 	traces      traceFlags
+	bundles     bundleFlags
 	compat      compatFlags
 	given       map[string]string // values on the command line, by flag
 }
@@ -61,7 +62,7 @@ func parseArgs(app *kingpin.Application, args []string, stdout, stderr io.Writer
 func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
 	app := kingpin.New("accel-exporter", `Exports the health and use of the accelerators of this node to Prometheus.
 
-Other commands, each with its own --help: "who" prints the pods and processes on each device, "top" shows them live, "doctor" what this node needs and lacks, "alerts" the alerts of its rules, "rules check" checks rule files, "baseline print" writes the installed configuration as a baseline.`)
+Other commands, each with its own --help: "who" prints the pods and processes on each device, "top" shows them live, "doctor" what this node needs and lacks, "alerts" the alerts of its rules, "bundle" the evidence of a failed device, "rules check" checks rule files, "baseline print" writes the installed configuration as a baseline.`)
 	f := &flags{}
 	return f, f.parse(app, args, stdout, stderr)
 }
@@ -77,6 +78,7 @@ func (f *flags) parse(app *kingpin.Application, args []string, stdout, stderr io
 	f.judges.add(app)
 	f.alerts.add(app)
 	f.traces.add(app)
+	f.bundles.add(app)
 	f.compat.add(app)
 	slogflag.AddFlags(app, f.log)
 
@@ -104,7 +106,7 @@ func (f *flags) check() error {
 	if f.asked("collector.dcgm") && *f.sources.enabled[dcgm.Name] && !f.sources.dcgm.on() {
 		errs = append(errs, errors.New("--collector.dcgm needs --dcgm.address or --dcgm.embedded"))
 	}
-	errs = append(errs, f.webFlags.check(), f.sampleFlags.check(), f.alerts.check(), f.traces.check(), f.compat.check())
+	errs = append(errs, f.webFlags.check(), f.sampleFlags.check(), f.alerts.check(), f.traces.check(), f.bundles.check(), f.compat.check())
 	f.pods.contexts = f.traces.contexts()
 	return errors.Join(errs...)
 }

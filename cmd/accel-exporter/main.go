@@ -53,6 +53,7 @@ func commands() map[string]func(ctx context.Context, args []string, stdout, stde
 	return map[string]func(context.Context, []string, io.Writer, io.Writer) error{
 		"alerts":   alertsCommand,
 		"baseline": baselineCommand,
+		"bundle":   bundleCommand,
 		"doctor":   doctorCommand,
 		"rules":    rulesCommand,
 		"top":      topCommand,

@@ -16,6 +16,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
+	"github.com/accel-exporter/accel-exporter/internal/status"
 	"github.com/accel-exporter/accel-exporter/internal/trace"
 )
 
@@ -83,7 +84,14 @@ func runExporter(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		traces = followTraces(sender, &f.pods, allocs, node.sampler)
 		serve.registry.MustRegister(traces)
 	}
-	serve.page = newStatusPage(node, serve.alerts, f.telemetryPath)
+	page := statusOptions(node, serve.alerts, f.telemetryPath)
+	page.Bundles, page.Permits = serve.bundles, f.permits
+	serve.page = status.New(page)
+	serve.recorder = openRecorder(&f.bundles, node, log)
+	node.sampler.AddJudge(serve.recorder) // last of the judges, because it records what they conclude
+	if f.bundles.directory != "" {
+		serve.registry.MustRegister(serve.recorder)
+	}
 	node.addSources() // last, because sources start goroutines
 	node.sampler.Recall(names.recalled...)
 	serve.watch(file, f, j)
@@ -99,6 +107,9 @@ func runExporter(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		loops.Go(func() { traces.Run(ctx) })
 	}
 	loops.Go(func() { names.run(ctx, node.sampler) })
+	if f.bundles.directory != "" {
+		loops.Go(func() { serve.recorder.Run(ctx) })
+	}
 	loops.Go(func() { serve.reload.run(ctx) })
 	if f.compat.foreign.jobs != "" {
 		loops.Go(func() { fields.followJobs(ctx) })
@@ -132,6 +143,7 @@ func checkedFiles(f *flags) []checkedFile {
 		{"--rules.file", strings.Join(f.alerts.files, ", "), func(string) error { _, err := f.alerts.rules(); return err }},
 		{"--otlp.headers-file", f.traces.headersFile, checkHeaders},
 		{"--otlp.ca-file", f.traces.caFile, checkCAs},
+		{"--bundle.headers-file", f.bundles.headersFile, checkHeaders},
 		{"--web.config.file", *f.web.WebConfigFile, checkWebConfig},
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/dcgm"
+	"github.com/accel-exporter/accel-exporter/collector/kernellog"
 	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 	"github.com/accel-exporter/accel-exporter/internal/config"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
@@ -49,9 +50,11 @@ type sampling struct {
 	lines   limitedLog // log
 	sampler *collector.Sampler
 	history history.Ring
-	pods    *pods
-	workers map[string]*collector.Process
-	config  atomic.Pointer[config.Config]
+	// kernelLog is nil where it is not read.
+	kernelLog *kernellog.Source
+	pods      *pods
+	workers   map[string]*collector.Process
+	config    atomic.Pointer[config.Config]
 }
 
 func newSampling(f *sampleFlags, cfg *config.Config, allocs *pods, log *slog.Logger) *sampling {
@@ -118,7 +121,11 @@ func (p *sampling) open(spec sourceSpec) collector.Source {
 		p.lines.event(e)
 	}
 	if spec.open != nil {
-		return spec.open(&p.flags.sources, emit)
+		src := spec.open(&p.flags.sources, emit)
+		if log, ok := src.(*kernellog.Source); ok {
+			p.kernelLog = log
+		}
+		return src
 	}
 	w := collector.NewProcess(spec.name, func() *exec.Cmd {
 		args := append([]string{"worker", spec.name}, spec.args(&p.flags.sources, p.config.Load())...)
@@ -130,6 +137,14 @@ func (p *sampling) open(spec sourceSpec) collector.Source {
 	w.Budget = spec.budget
 	p.workers[spec.name] = w
 	return w
+}
+
+// kernelLines are the latest lines of drivers in the kernel log.
+func (p *sampling) kernelLines() []string {
+	if p.kernelLog == nil {
+		return nil
+	}
+	return p.kernelLog.Lines()
 }
 
 // self is the running executable, even after its file has been replaced: parent
@@ -147,7 +162,6 @@ func (p *sampling) run(ctx context.Context) {
 	})
 	loops.Go(func() { p.pods.run(ctx, func() { p.sampler.Wake("") }) })
 	loops.Go(func() { follow(ctx, p.sampler, (&changes{log: &p.lines}).logSnapshot) })
-	loops.Go(func() { follow(ctx, p.sampler, func(_, snap *collector.Snapshot) { p.history.Add(snap) }) })
 	if p.flags.releaseDir != "" {
 		loops.Go(func() { p.watchReleases(ctx) })
 	}

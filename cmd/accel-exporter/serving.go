@@ -27,6 +27,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/internal/status"
+	"github.com/accel-exporter/accel-exporter/internal/status/bundle"
 )
 
 // webFlags is the command line of the web server.
@@ -87,6 +88,7 @@ type serving struct {
 	exporter *exposition.Exporter
 	registry *prometheus.Registry
 	page     *status.Page
+	recorder *bundle.Recorder
 	showing  sync.Mutex
 }
 
@@ -124,9 +126,9 @@ func (p *serving) show() {
 	})
 }
 
-// newStatusPage returns the status page.
-func newStatusPage(node *sampling, a *alerts, metrics string) *status.Page {
-	return status.New(status.Options{
+// statusOptions returns the inputs of the status page.
+func statusOptions(node *sampling, a *alerts, metrics string) status.Options {
+	return status.Options{
 		Node:        node.flags.pods.nodeOrHost(),
 		Version:     "accel-exporter " + version.Info() + " " + version.BuildContext(),
 		Metrics:     strings.TrimPrefix(metrics, "/"),
@@ -136,7 +138,7 @@ func newStatusPage(node *sampling, a *alerts, metrics string) *status.Page {
 		Explain:     explainRefusal,
 		Alerts:      a.status,
 		Log:         node.log,
-	})
+	}
 }
 
 // shutdownPatience bounds the scrapes in progress when the exporter stops.
@@ -217,6 +219,7 @@ func (p *serving) handler() http.Handler {
 	mux.HandleFunc("GET /debug/state", p.debugState)
 	mux.HandleFunc("GET /debug/rules", p.debugRules)
 	mux.Handle("GET /debug/status", p.page.JSON())
+	mux.Handle("GET /debug/bundle", p.page.Limit(http.HandlerFunc(p.bundle)))
 	if p.flags.statusPage {
 		p.page.Register(mux)
 	} else {
@@ -268,7 +271,7 @@ func (p *serving) ready(w http.ResponseWriter, _ *http.Request) {
 
 // landing is / without the status page.
 func (p *serving) landing(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprintf(w, "accel-exporter %s\n\nMetrics: %s\nJSON: /debug/state, /debug/status, /debug/rules\nProbes: /-/healthy, /-/ready\n", version.Info(), p.flags.telemetryPath)
+	fmt.Fprintf(w, "accel-exporter %s\n\nMetrics: %s\nJSON: /debug/state, /debug/status, /debug/rules, /debug/bundle\nProbes: /-/healthy, /-/ready\n", version.Info(), p.flags.telemetryPath)
 }
 
 // debugState serves the latest Snapshot.

@@ -19,6 +19,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,8 +68,37 @@ type Source struct {
 	open   []*os.File
 	err    error // why the log is not followed
 	counts counts
+	lines  []string // the latest lines of drivers and of the PCI core
 
 	reader *reader // of the goroutine
+}
+
+// maxLines bounds the lines that are kept, and maxKept each of them in bytes.
+const (
+	maxLines = 500
+	maxKept  = 500
+)
+
+// Lines returns the latest lines of drivers and of the PCI core, each with its time. The
+// lines around a fault explain it, also where they are no events. Other lines of the
+// kernel, which name users and addresses, are not kept.
+func (s *Source) Lines() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.lines)
+}
+
+func (s *Source) keep(at time.Time, text []byte) {
+	line := strings.ToValidUTF8(string(text[:min(len(text), maxKept)]), "\uFFFD")
+	if !at.IsZero() {
+		line = at.UTC().Format(time.RFC3339) + " " + line
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.lines) == maxLines {
+		s.lines = slices.Delete(s.lines, 0, 1)
+	}
+	s.lines = append(s.lines, line)
 }
 
 // counts are the counters that Sample returns.

@@ -144,6 +144,13 @@ func (r *reader) plain(line []byte, offset int) {
 // current time: the log's clock drifts by minutes in a month. A record is of this
 // boot; a line may be of an earlier one.
 func (r *reader) report(text []byte, offset int, record bool, written func() time.Time) {
+	if r.parser.concerns(text) {
+		at := r.source.opts.Now()
+		if r.log.isPast(offset) {
+			at = written()
+		}
+		r.source.keep(at, text)
+	}
 	e, outcome := r.parser.Parse(text)
 	switch outcome {
 	case MalformedXid:

@@ -38,7 +38,10 @@ type Options struct {
 	Explain func(call string) (lost, remedy string)
 	// Alerts returns nil if no rules are evaluated.
 	Alerts func() *Alerts
-	Log    *slog.Logger
+	// Bundles returns the bundles of evidence, which are shown to whom Permits permits.
+	Bundles func() []Bundle
+	Permits func(*http.Request) bool
+	Log     *slog.Logger
 }
 
 // Limits of the page: of answers that are being sent, and of the time to render and send
@@ -57,8 +60,9 @@ type Page struct {
 // request is what a viewer wants: the page of a device, or of the node if it is
 // empty, or the View of it as JSON.
 type request struct {
-	device string
-	json   bool
+	device  string
+	json    bool
+	bundles bool // the viewer may have them
 }
 
 // New returns a Page.
@@ -141,7 +145,11 @@ const DevicePath = "/device"
 
 // handler serves what a request wants.
 func (p *Page) handler(of func(*http.Request) request) http.Handler {
-	return p.Limit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, of(r)) }))
+	return p.Limit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		wanted := of(r)
+		wanted.bundles = p.o.Bundles != nil && p.o.Permits(r)
+		p.serve(w, r, wanted)
+	}))
 }
 
 // Limit compresses the answers of h and limits them: clients that do not read their
@@ -191,6 +199,9 @@ func (p *Page) render(of request) (body []byte, code int, text string) {
 		if found := v.detail(s, of.device); !found && of.device != "" && !of.json {
 			return nil, http.StatusNotFound, "no such device; the status page lists all"
 		}
+		if of.bundles {
+			v.Bundles = p.o.Bundles()
+		}
 		if v.Alerts != nil && !of.json {
 			v.Alerts.List, v.More.Alerts = first(v.Alerts.List, maxAlerts)
 		}
@@ -208,7 +219,7 @@ func (p *Page) render(of request) (body []byte, code int, text string) {
 		p.o.Log.Error("Status page could not be rendered", "err", err)
 		return nil, http.StatusInternalServerError, "the page could not be rendered"
 	}
-	return visible(b.Bytes()), 0, ""
+	return Visible(b.Bytes()), 0, ""
 }
 
 func etag(body []byte) string {
@@ -216,9 +227,9 @@ func etag(body []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 }
 
-// visible replaces characters that are not visible and change what a reader sees: a
+// Visible replaces characters that are not visible and change what a reader sees: a
 // pod or a line of the kernel log must not reverse the text around it.
-func visible(body []byte) []byte {
+func Visible(body []byte) []byte {
 	if utf8.Valid(body) && bytes.IndexFunc(body, hidden) < 0 {
 		return body
 	}

@@ -74,6 +74,8 @@ type View struct {
 	// More are how many further ones there are.
 	More   struct{ Notices, Alerts, Allocations, Strays int }
 	Device *Detail // on the page of a device
+	// Bundles are the bundles of evidence on the node, the latest first.
+	Bundles []Bundle `json:",omitempty"`
 
 	samples map[string]*[samples]values // of the devices
 }
@@ -94,6 +96,15 @@ func (n *Notice) addPods(d *Device) {
 			n.Pods = append(n.Pods, pod)
 		}
 	}
+}
+
+// Bundle is a bundle of evidence.
+type Bundle struct {
+	Name, SHA256 string
+	Fault        time.Time
+	Devices      []string
+	Size         int
+	Sent         bool
 }
 
 // Source is a row of the sources.

@@ -1,0 +1,304 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/status/history"
+)
+
+const (
+	gpu0, gpu1 = "GPU-0", "GPU-1"
+	serial     = "1650000000003"
+)
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// machine is a node with two GPUs whose Snapshots a Recorder judges.
+type machine struct {
+	t       *testing.T
+	o       Options
+	latest  atomic.Pointer[collector.Snapshot]
+	r       *Recorder
+	seconds int
+}
+
+func newMachine(t *testing.T) *machine {
+	m := &machine{t: t}
+	m.o = Options{
+		Node: "node1", Directory: t.TempDir(), Keep: 3, History: &history.Ring{}, Latest: m.latest.Load, Log: slog.New(slog.DiscardHandler),
+		Software: []Fact{{"kernel", "6.8"}},
+		Allocations: func() *allocation.Report {
+			return &allocation.Report{Devices: []allocation.Device{{
+				ID: gpu0, Holders: []allocation.Allocation{{Holder: allocation.Holder{Namespace: "training", Pod: "llm-0", Containers: []string{"worker"}}, Since: start}},
+				ProcessList: []allocation.Process{{PID: 7, Command: "secret-command"}},
+			}}}
+		},
+		KernelLog: func() []string { return []string{"NVRM: Xid (PCI:0000:75:00): 79, serial " + serial} },
+		After:     time.Nanosecond,
+	}
+	return m
+}
+
+// run runs the Recorder until the test, or the returned function, ends it.
+func (m *machine) run() (stop func()) {
+	m.r = New(m.o)
+	ctx, cancel := context.WithCancel(m.t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); m.r.Run(ctx) }()
+	stop = func() { cancel(); <-done }
+	m.t.Cleanup(stop)
+	return stop
+}
+
+// second judges the Snapshot of the next second, in which some GPUs have failed.
+func (m *machine) second(failed ...string) *collector.Snapshot {
+	m.seconds++
+	s := &collector.Snapshot{Time: start.Add(time.Duration(m.seconds) * time.Second)}
+	for _, id := range []string{gpu0, gpu1} {
+		d := collector.Device{ID: id, Class: collector.GPU, Model: "H100", PCI: "0000:75:00.0", Verdict: &collector.Verdict{State: "healthy", Action: "none"}}
+		labels := make([]string, len(collector.DeviceInfo.Labels))
+		for i, name := range collector.DeviceInfo.Labels {
+			if name == "serial" {
+				labels[i] = serial
+			}
+		}
+		d.Set(collector.DeviceInfo, 1, labels...)
+		d.Set(collector.FirmwareInfo, 1, "vbios", "96.00")
+		d.Set(collector.EnergyJoules, float64(m.seconds))
+		if !strings.Contains(strings.Join(failed, " "), id) {
+			d.Set(collector.PowerWatts, 612.5+float64(m.seconds))
+		} else {
+			d.Verdict = &collector.Verdict{State: "failed", Action: "reboot", Since: s.Time, Reasons: []collector.Reason{{Code: "xid_79", Text: "Xid 79: the GPU no longer answers", Severity: "failed", Since: s.Time}}}
+			s.News = []collector.Event{{Time: s.Time, Source: "nvidia", Device: id, Kind: collector.EventXid, Code: 79, Detail: "fallen off the bus"}}
+		}
+		s.Devices = append(s.Devices, d)
+	}
+	s.Events = s.News
+	m.latest.Store(s)
+	m.r.Judge(s)
+	return s
+}
+
+// until judges Snapshots until the bundle of a device is in a state, and returns the labels.
+func (m *machine) until(id, state string, failed ...string) (location, sum string) {
+	m.t.Helper()
+	guard := time.Now().Add(time.Minute)
+	for time.Now().Before(guard) {
+		s := m.second(failed...)
+		for i := range s.Devices {
+			for _, r := range s.Devices[i].Readings {
+				if s.Devices[i].ID == id && r.Metric == collector.DeviceBundle && r.Label("state") == state {
+					return r.Label("location"), r.Label("sha256")
+				}
+			}
+		}
+		time.Sleep(time.Millisecond)
+	}
+	m.t.Fatalf("the bundle of %s is never %s", id, state)
+	return "", ""
+}
+
+func (m *machine) names() (names []string) {
+	entries, err := os.ReadDir(m.o.Directory)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// content returns the files of a bundle.
+func content(t *testing.T, data []byte) map[string]string {
+	t.Helper()
+	zip, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for from := tar.NewReader(zip); ; {
+		h, err := from.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[h.Name] = string(text)
+	}
+}
+
+// TestFault: two GPUs that fail within a minute are in one bundle, which arrives at a
+// server that first refuses it, with all that a person needs and nothing secret.
+func TestFault(t *testing.T) {
+	m := newMachine(t)
+	m.o.HashSerials = true
+	puts, received := 0, make(chan []byte, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data, _ := io.ReadAll(r.Body)
+		if puts++; puts == 1 || r.Header.Get("Authorization") != "secret" || r.Method != http.MethodPut || !strings.HasPrefix(r.URL.Path, "/evidence/accel-node1-") {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		received <- data
+	}))
+	t.Cleanup(server.Close)
+	target, err := NewTarget(server.URL+"/evidence/?signature=secret", func() (map[string]string, error) { return map[string]string{"Authorization": "secret"}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.o.Target, m.o.After = target, time.Hour
+	stop := m.run()
+	for range 5 {
+		m.second()
+	}
+	m.until(gpu0, recording, gpu0)
+	m.second(gpu0, gpu1)
+	stop() // writes what there is; the first attempt to send it fails
+	m.until(gpu1, unsent, gpu0, gpu1)
+	m.run() // another exporter sends it, and begins no other bundle
+	location, sum := m.until(gpu1, sent, gpu0, gpu1)
+	data := <-received
+	b, err := Parse(data)
+	if err != nil || len(b.Problems) > 0 || b.SHA256 != sum || len(b.Incident.Devices) != 2 || b.Incident.Complete {
+		t.Fatalf("%v: %+v", err, b)
+	}
+	if want := server.URL + "/evidence/" + filepath.Base(location); location != want {
+		t.Errorf("%s; wanted is %s", location, want)
+	}
+	files := content(t, data)
+	for _, text := range []string{
+		"serial number            serial-", "firmware vbios           96.00", "kernel                   6.8", "errors                   Xid 79", "first message            fallen off the bus",
+		"Xid 79: the GPU no longer answers", "Restart the node", "pod training/llm-0, worker", "NVRM: Xid (PCI:0000:75:00): 79",
+		"accel_power_watts 617.5 (at 2026-03-01 12:00:05Z, not measured since)",
+	} {
+		if !strings.Contains(files[readmeName], text) {
+			t.Errorf("README.txt has no %q:\n%s", text, files[readmeName])
+		}
+	}
+	for name, text := range files {
+		for _, secret := range []string{serial, "secret-command"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s has %q", name, secret)
+			}
+		}
+	}
+	rows, err := csv.NewReader(strings.NewReader(files["readings/GPU-0.csv"])).ReadAll()
+	if err != nil || len(rows) < 7 || strings.Join(rows[5], " ") != "2026-03-01T12:00:05.000Z 5 617.5" || rows[6][2] != "" {
+		t.Errorf("%v: %q", err, rows)
+	}
+}
+
+// TestDirectory: the directory has at most so many bundles, never a part of one, and a
+// device that fails again at once pushes nothing out.
+func TestDirectory(t *testing.T) {
+	m := newMachine(t)
+	if err := os.WriteFile(filepath.Join(m.o.Directory, tempPrefix+"1"), []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.run()
+	m.until(gpu0, saved, gpu0)
+	for range 3 {
+		m.second()
+		m.until(gpu0, saved, gpu0)
+	}
+	if names := m.names(); len(names) != 1 || strings.HasPrefix(names[0], tempPrefix) {
+		t.Errorf("found %q", names)
+	}
+	var last string
+	for range 4 {
+		m.second()
+		m.seconds += 700
+		last, _ = m.until(gpu0, recording, gpu0)
+		last, _ = m.until(gpu0, saved, gpu0)
+	}
+	if names := m.names(); len(names) != m.o.Keep || names[len(names)-1] != filepath.Base(last) {
+		t.Errorf("found %q; %s is the latest", names, last)
+	}
+}
+
+// TestNoRoom: where nothing can be written, the devices have the state failed, it is
+// counted, and a later fault is written where it can.
+func TestNoRoom(t *testing.T) {
+	m := newMachine(t)
+	m.o.Directory = filepath.Join(m.o.Directory, "away")
+	m.run()
+	m.until(gpu0, failed, gpu0)
+	if err := os.Mkdir(m.o.Directory, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m.until(gpu1, saved, gpu0, gpu1)
+}
+
+// TestSize: a bundle has no more than its size, whatever is in it, and names what it lacks.
+func TestSize(t *testing.T) {
+	a := &archive{}
+	a.add(incidentName, []byte("{}"))
+	random := rand.NewChaCha8([32]byte{})
+	for n := range 4 {
+		noise := make([]byte, MaxSize*2/5)
+		_, _ = random.Read(noise) // never fails
+		a.add(fmt.Sprint("noise", n), noise)
+	}
+	a.add("small", []byte("fits"))
+	data := a.bytes()
+	b, err := Parse(data)
+	if err != nil || len(data) > MaxSize || len(b.Problems) > 0 {
+		t.Errorf("%d bytes, %v, %+v", len(data), err, b)
+	}
+	if files := content(t, data); files["small"] != "fits" || len(b.Manifest.LeftOut) != 2 {
+		t.Errorf("%+v", b.Manifest)
+	}
+}
+
+// FuzzParse: data from anywhere is a bundle or an error, and a file that differs from the
+// manifest is named.
+func FuzzParse(f *testing.F) {
+	a := &archive{}
+	a.add(incidentName, []byte(`{"node":"node1"}`))
+	a.add(readmeName, []byte("text"))
+	f.Add(a.bytes())
+	f.Add([]byte("\x1f\x8b"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if b, err := Parse(data); (b == nil) == (err == nil) {
+			t.Errorf("%v, %v", b, err)
+		}
+	})
+}
+
+// TestChanged: a changed file is found.
+func TestChanged(t *testing.T) {
+	a := &archive{}
+	a.add(incidentName, []byte(`{}`))
+	a.add("kernel.log", []byte("one"))
+	a.manifest.Files[1].SHA256 = a.manifest.Files[0].SHA256
+	a.data.Write(a.compress("another", []byte("x")))
+	b, err := Parse(a.bytes())
+	if err != nil || len(b.Problems) != 2 || !strings.Contains(b.Problems[0], `"kernel.log" was changed`) {
+		t.Errorf("%v %+v", err, b)
+	}
+}

@@ -1,0 +1,299 @@
+package bundle
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+)
+
+// Incident is what a bundle is about: incident.json.
+type Incident struct {
+	Version  int       `json:"version"`
+	Node     string    `json:"node"`
+	Fault    time.Time `json:"fault"`
+	Written  time.Time `json:"written"`
+	Complete bool      `json:"complete"` // it has the minute after the fault
+	// Requested: it was not written for a fault, but requested by a person.
+	Requested bool     `json:"requested,omitempty"`
+	Software  []Fact   `json:"software"`
+	Devices   []Device `json:"devices"`
+	// Before is the time of the last readings before the fault.
+	Before time.Time `json:"before,omitzero"`
+	// SerialsHashed: serial numbers are replaced by their hashes.
+	SerialsHashed bool `json:"serials_hashed,omitempty"`
+}
+
+const version = 1
+
+// Fact is a property with its value.
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Device is a failed device.
+type Device struct {
+	ID      string             `json:"id"`
+	Summary string             `json:"summary,omitempty"`
+	Facts   []Fact             `json:"facts"`
+	Down    string             `json:"down,omitempty"`
+	Verdict *collector.Verdict `json:"verdict,omitempty"`
+	// Holders are the pods on the device and its partitions, Pods all that have held it
+	// during the incident.
+	Holders []Holder          `json:"holders"`
+	Pods    []string          `json:"pods,omitempty"`
+	Events  []collector.Event `json:"events"`
+	// Readings are the latest ones, and Before those of the last round before the fault
+	// that have no value any more.
+	Readings []Series `json:"readings"`
+	Before   []Series `json:"before"`
+}
+
+// Holder is a pod on a device.
+type Holder struct {
+	Device     string    `json:"device"`
+	Namespace  string    `json:"namespace"`
+	Pod        string    `json:"pod"`
+	Containers []string  `json:"containers"`
+	Since      time.Time `json:"since"`
+}
+
+// Series is a reading.
+type Series struct {
+	Metric string   `json:"metric"`
+	Labels []string `json:"labels,omitempty"` // name=value
+	Value  float64  `json:"value"`
+}
+
+func (s *Series) String() string {
+	text := s.Metric
+	if len(s.Labels) > 0 {
+		text += "{" + strings.Join(s.Labels, ", ") + "}"
+	}
+	return text
+}
+
+func seriesOf(r *collector.Reading) Series {
+	s := Series{Metric: r.Metric.Name, Value: r.Value}
+	for i, name := range r.Metric.Labels {
+		if i < len(r.Labels) {
+			s.Labels = append(s.Labels, name+"="+r.Labels[i])
+		}
+	}
+	return s
+}
+
+// make returns a bundle. It is complete with the minute after the fault.
+func (r *Recorder) make(p *pending) []byte {
+	r.making.Lock()
+	defer r.making.Unlock()
+	snap := r.o.Latest()
+	if snap == nil {
+		snap = &collector.Snapshot{}
+	}
+	in := &Incident{
+		Version: version, Node: r.o.Node, Requested: p.requested, Fault: p.fault, Written: snap.Time,
+		Complete: snap.Time.Sub(p.fault) >= r.o.After-time.Second, Software: r.software(snap), SerialsHashed: r.o.HashSerials,
+	}
+	last := r.before(p.fault, in)
+	report := &allocation.Report{}
+	if r.o.Allocations != nil {
+		report = cmp.Or(r.o.Allocations(), report)
+	}
+	for _, id := range p.devices {
+		in.Devices = append(in.Devices, deviceOf(id, snap, report, p.events, last[id]))
+	}
+	var log []string
+	if r.o.KernelLog != nil {
+		log = r.o.KernelLog()
+	}
+	hide := strings.NewReplacer()
+	if r.o.HashSerials {
+		hide = hashed(snap)
+	}
+	a := &archive{time: snap.Time}
+	add := func(name string, data []byte) { a.add(hide.Replace(name), []byte(hide.Replace(string(data)))) }
+	add(readmeName, in.text(log))
+	add(incidentName, toJSON(in))
+	add("kernel.log", []byte(strings.Join(append(log, ""), "\n")))
+	for _, id := range p.devices {
+		add("readings/"+fileName(id)+".csv", r.table(id))
+	}
+	add("node.json", toJSON(map[string]any{"sources": snap.Sources, "devices": snap.Devices, "node": snap.Node}))
+	return a.bytes()
+}
+
+// software returns the versions of programs, with the drivers of the node.
+func (r *Recorder) software(s *collector.Snapshot) []Fact {
+	list := slices.Clone(r.o.Software)
+	for i := range s.Node {
+		if n := &s.Node[i]; n.Metric == collector.DriverInfo {
+			value := n.Label("version")
+			if library := n.Label("library_version"); library != "" {
+				value += ", library " + library
+			}
+			list = append(list, Fact{"driver " + n.Label("vendor"), value})
+		}
+	}
+	return list
+}
+
+// before returns the readings of the last round before a fault.
+func (r *Recorder) before(fault time.Time, in *Incident) map[string][]collector.Reading {
+	var last map[string][]collector.Reading
+	for at, devices := range r.o.History.Rounds() {
+		if !at.Before(fault) {
+			break
+		}
+		in.Before, last = at, map[string][]collector.Reading{}
+		for id, readings := range devices {
+			last[id] = slices.Clone(readings)
+		}
+	}
+	return last
+}
+
+func deviceOf(id string, s *collector.Snapshot, report *allocation.Report, events []collector.Event, before []collector.Reading) Device {
+	out := Device{ID: id, Facts: []Fact{}, Holders: []Holder{}, Events: []collector.Event{}, Readings: []Series{}, Before: []Series{}}
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		if d.ID == id {
+			out.Facts, out.Down, out.Verdict = facts(d), d.Down, d.Verdict
+			for n := range d.Readings {
+				reading := &d.Readings[n]
+				out.Readings = append(out.Readings, seriesOf(reading))
+				if reading.Metric == collector.DeviceIncident {
+					out.Summary, out.Pods = reading.Label("summary"), strings.Fields(reading.Label("pods"))
+				}
+			}
+			for n := range before {
+				same := func(now collector.Reading) bool {
+					return now.Metric == before[n].Metric && slices.Equal(now.Labels, before[n].Labels)
+				}
+				if !slices.ContainsFunc(d.Readings, same) {
+					out.Before = append(out.Before, seriesOf(&before[n]))
+				}
+			}
+		}
+		if d.ID != id && d.Parent != id {
+			continue
+		}
+		for n := range report.Devices {
+			if report.Devices[n].ID != d.ID {
+				continue
+			}
+			for _, h := range report.Devices[n].Holders {
+				out.Holders = append(out.Holders, Holder{d.ID, h.Namespace, h.Pod, h.Containers, h.Since})
+			}
+		}
+	}
+	for _, e := range events {
+		if e.Device == id {
+			out.Events = append(out.Events, e)
+		}
+	}
+	return out
+}
+
+// facts are what identifies a device, in the order in which a vendor's form asks for it.
+func facts(d *collector.Device) (list []Fact) {
+	add := func(name, value string) {
+		if value != "" {
+			list = append(list, Fact{name, value})
+		}
+	}
+	label := func(m *collector.Metric, name string) string {
+		if i := slices.IndexFunc(d.Readings, func(r collector.Reading) bool { return r.Metric == m }); i >= 0 {
+			return d.Readings[i].Label(name)
+		}
+		return ""
+	}
+	add("serial number", label(collector.DeviceInfo, "serial"))
+	add("part number", label(collector.DeviceInfo, "board_part_number"))
+	add("model", cmp.Or(label(collector.DeviceInfo, "model"), d.Model))
+	add("id", d.ID)
+	add("PCI address", cmp.Or(label(collector.DeviceInfo, "pci_address"), d.PCI))
+	add("index", label(collector.DeviceInfo, "index"))
+	for _, name := range collector.PlatformInfo.Labels {
+		add(strings.ReplaceAll(name, "_", " "), label(collector.PlatformInfo, name))
+	}
+	for i := range d.Readings {
+		switch r := &d.Readings[i]; r.Metric {
+		case collector.FirmwareInfo:
+			add("firmware "+r.Label("component"), r.Label("version"))
+		case collector.FPGABitstreamInfo:
+			add(strings.TrimSpace("bitstream "+r.Label("region")+" "+r.Label("kind")), r.Label("id"))
+		}
+	}
+	add("kernel driver", d.Driver)
+	return list
+}
+
+// table returns the readings of a device in each second of the history: a line for each
+// round, a column for each series. A value that was not measured is empty.
+func (r *Recorder) table(id string) []byte {
+	columns := map[string]int{}
+	var names []string
+	for _, devices := range r.o.History.Rounds() {
+		for device, readings := range devices {
+			if device != id {
+				continue
+			}
+			for i := range readings {
+				s := seriesOf(&readings[i])
+				if name := s.String(); columns[name] == 0 {
+					names = append(names, name)
+					columns[name] = len(names)
+				}
+			}
+		}
+	}
+	var b bytes.Buffer
+	to := csv.NewWriter(&b)
+	_ = to.Write(append([]string{"time"}, names...)) // writing to a buffer does not fail
+	for at, devices := range r.o.History.Rounds() {
+		row := make([]string, 1+len(names))
+		row[0] = at.UTC().Format("2006-01-02T15:04:05.000Z")
+		for device, readings := range devices {
+			if device != id {
+				continue
+			}
+			for i := range readings {
+				s := seriesOf(&readings[i])
+				if column := columns[s.String()]; column > 0 { // else it came since
+					row[column] = strconv.FormatFloat(readings[i].Value, 'g', -1, 64)
+				}
+			}
+		}
+		_ = to.Write(row)
+	}
+	to.Flush()
+	return b.Bytes()
+}
+
+// hashed returns what replaces the serial numbers of a node by their hashes: the same
+// number has the same hash everywhere.
+func hashed(s *collector.Snapshot) *strings.Replacer {
+	var pairs []string
+	for i := range s.Devices {
+		for n := range s.Devices[i].Readings {
+			r := &s.Devices[i].Readings[n]
+			for l, name := range r.Metric.Labels {
+				if serial := r.Labels[l]; strings.HasSuffix(name, "serial") && len(serial) > 3 {
+					sum := sha256.Sum256([]byte(serial))
+					pairs = append(pairs, serial, "serial-"+hex.EncodeToString(sum[:6]))
+				}
+			}
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}

@@ -1,0 +1,290 @@
+package bundle
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/status/history"
+)
+
+// after is how long a bundle waits for what follows the fault.
+const after = time.Minute
+
+// maxEvents bounds the events of a bundle.
+const maxEvents = 1024
+
+// States of the bundle of a device: the label state of accel_device_bundle_timestamp_seconds.
+const (
+	recording = "recording" // the minute after the fault has not ended
+	unsent    = "unsent"    // in the directory, and not yet at the URL
+	saved     = "saved"     // in the directory
+	sent      = "sent"      // at the URL
+	failed    = "failed"    // could not be written
+)
+
+// Options are the inputs of a Recorder. None of the functions may block.
+type Options struct {
+	Node string
+	// Software are the versions of the programs that a vendor asks for.
+	Software []Fact
+	Latest   func() *collector.Snapshot
+	History  *history.Ring
+	// Allocations and KernelLog may return nil.
+	Allocations func() *allocation.Report
+	KernelLog   func() []string
+	// Directory is where bundles are written, "" for nowhere. It has at most Keep.
+	Directory string
+	Keep      int
+	// Target is where bundles are sent, nil for nowhere.
+	Target *Target
+	// HashSerials replaces serial numbers by their hashes.
+	HashSerials bool
+	// After is how long a bundle waits for what follows the fault, a minute by default.
+	After time.Duration
+	Log   *slog.Logger
+}
+
+// Recorder is a Judge that records every Snapshot and writes a bundle at each fault. It is
+// the last one, because it records what the others conclude.
+type Recorder struct {
+	o      Options
+	store  store
+	counts *counts
+	wake   chan struct{} // a bundle has begun
+	put    chan struct{} // a file waits to be sent
+
+	making sync.Mutex // one at a time, because it takes memory
+
+	mu      sync.Mutex
+	failing map[string]bool
+	devices map[string]*entry // the latest bundle of each whole device
+	pending *pending          // the bundle that is being recorded
+	writing string            // the name of the bundle that is being written
+}
+
+// entry is the latest bundle of a device.
+type entry struct {
+	fault                   time.Time
+	name                    string
+	state, location, sha256 string
+}
+
+// pending is a bundle that waits for what follows the fault.
+type pending struct {
+	name    string
+	fault   time.Time
+	devices []string
+	events  []collector.Event
+	// requested by a person, not by a fault.
+	requested bool
+}
+
+// New returns a Recorder that knows the bundles in its directory.
+func New(o Options) *Recorder {
+	o.After = cmp.Or(o.After, after)
+	r := &Recorder{
+		o: o, store: store{directory: o.Directory, keep: o.Keep}, wake: make(chan struct{}, 1), put: make(chan struct{}, 1),
+		failing: map[string]bool{}, devices: map[string]*entry{},
+	}
+	r.counts = newCounts(&r.store, o.Target != nil)
+	if o.Directory == "" {
+		return r
+	}
+	if err := r.store.load(); err != nil {
+		o.Log.Error("Bundles of evidence cannot be kept", "directory", o.Directory, "err", err)
+	}
+	for _, f := range r.store.list() {
+		for _, id := range f.Devices {
+			r.devices[id] = &entry{fault: f.Fault, name: f.Name}
+			r.follow(f)
+		}
+	}
+	return r
+}
+
+// Judge implements collector.Judge.
+func (r *Recorder) Judge(s *collector.Snapshot) {
+	r.o.History.Add(s)
+	if r.o.Directory == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.pending; p != nil {
+		p.events = append(p.events, s.News[:min(len(s.News), maxEvents-len(p.events))]...)
+	}
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		switch {
+		case d.Verdict == nil:
+		case d.Verdict.State == "failed" && !r.failing[d.ID]:
+			r.failing[d.ID] = true
+			r.begin(s, cmp.Or(d.Parent, d.ID), d.Verdict.Since)
+		case d.Verdict.State == "healthy" || d.Verdict.State == "degraded":
+			delete(r.failing, d.ID)
+		}
+	}
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		if e := r.devices[d.ID]; e != nil {
+			d.Readings = append(d.Readings, collector.Reading{
+				Metric: collector.DeviceBundle, Labels: []string{e.state, e.location, e.sha256}, Value: float64(e.fault.UnixMilli()) / 1000,
+			})
+		}
+	}
+}
+
+// begin adds a device to the bundle that is being recorded, or begins one. A device
+// whose latest bundle has this fault, or is as young as the history, gets no other: one
+// that fails again and again must not push the first evidence out of the directory.
+func (r *Recorder) begin(s *collector.Snapshot, id string, since time.Time) {
+	if e := r.devices[id]; e != nil && (!since.After(e.fault) || s.Time.Sub(e.fault) < history.Length) {
+		return
+	}
+	if r.pending == nil {
+		r.pending = &pending{
+			name:  FileName(r.o.Node, s.Time),
+			fault: s.Time, events: slices.Clone(s.Events),
+		}
+		signal(r.wake)
+	}
+	r.pending.devices = append(r.pending.devices, id)
+	r.devices[id] = &entry{fault: s.Time, name: r.pending.name, state: recording}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Run writes and sends bundles until ctx is done. A bundle that is being recorded then is
+// written with what there is, and sent if its receiver answers soon.
+func (r *Recorder) Run(ctx context.Context) {
+	var sending sync.WaitGroup
+	if r.o.Target != nil {
+		sending.Go(func() { r.send(ctx) })
+	}
+	var due <-chan time.Time
+	for {
+		select {
+		case <-r.wake:
+			// What there is, in case that the node does not live for another minute.
+			r.write(false)
+			due = time.After(r.o.After)
+		case <-due:
+			r.write(true)
+		case <-ctx.Done():
+			sending.Wait()
+			if r.write(true); r.o.Target != nil {
+				r.sendAll(context.WithoutCancel(ctx), lastTimeout)
+			}
+			return
+		}
+	}
+}
+
+// write writes the bundle that is being recorded. The last time it replaces the first
+// bundle under the same name.
+func (r *Recorder) write(last bool) {
+	r.mu.Lock()
+	p := r.pending
+	if p == nil {
+		r.mu.Unlock()
+		return
+	}
+	now := *p
+	now.devices, now.events = slices.Clone(p.devices), slices.Clone(p.events)
+	if r.writing = p.name; last {
+		r.pending = nil
+	}
+	r.mu.Unlock()
+
+	f, err := r.store.save(&now, r.make(&now))
+	r.counts.written(err)
+	if err != nil {
+		r.o.Log.Error("The evidence of a failed device could not be written", "devices", now.devices, "err", err)
+	} else if last {
+		r.o.Log.Info("The evidence of a failed device is written", "devices", now.devices, "file", r.store.path(f.Name), "bytes", f.Size, "sha256", f.SHA256)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.writing = ""
+	switch {
+	case !last:
+	case err != nil:
+		for _, id := range now.devices {
+			r.devices[id].state = failed
+		}
+	default:
+		r.follow(f)
+		signal(r.put)
+	}
+}
+
+// follow sets the state of the devices of a file.
+func (r *Recorder) follow(f File) {
+	for _, e := range r.devices {
+		if e.name != f.Name {
+			continue
+		}
+		e.sha256, e.location, e.state = f.SHA256, r.store.path(f.Name), saved
+		switch {
+		case f.Sent:
+			e.state, e.location = sent, r.o.Target.shown(f.Name)
+		case r.o.Target != nil:
+			e.state = unsent
+		}
+	}
+}
+
+// Make returns a bundle of a device as it is now, and its name. It is empty for a device
+// that does not exist.
+func (r *Recorder) Make(device string) (name string, data []byte) {
+	s := r.o.Latest()
+	if s == nil {
+		return "", nil
+	}
+	i := slices.IndexFunc(s.Devices, func(d collector.Device) bool { return d.ID == device })
+	if i < 0 {
+		return "", nil
+	}
+	p := &pending{fault: s.Time, requested: true, devices: []string{cmp.Or(s.Devices[i].Parent, device)}, events: s.Events}
+	if v := s.Devices[i].Verdict; v != nil && v.State != "healthy" && !v.Since.IsZero() {
+		p.fault = v.Since
+	}
+	return FileName(r.o.Node, s.Time), r.make(p)
+}
+
+// List returns the bundles in the directory, the latest first.
+func (r *Recorder) List() []File {
+	list := r.store.list()
+	slices.Reverse(list)
+	return list
+}
+
+// Read returns a bundle of the directory.
+func (r *Recorder) Read(name string) ([]byte, error) { return r.store.read(name) }
+
+// FileName returns the name of a bundle of a node.
+func FileName(node string, at time.Time) string {
+	return "accel-" + fileName(node) + at.UTC().Format("-20060102T150405Z") + suffix
+}
+
+// fileName returns a text with the characters of a file name only.
+func fileName(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_' {
+			return c
+		}
+		return '_'
+	}, cmp.Or(text, "node"))
+}

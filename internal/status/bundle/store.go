@@ -1,0 +1,147 @@
+package bundle
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	suffix     = ".tar.gz"
+	sentSuffix = ".sent" // of an empty file beside a bundle that was sent
+	tempPrefix = ".accel-bundle-"
+)
+
+// File is a bundle in the directory.
+type File struct {
+	Name    string    `json:"name"`
+	Fault   time.Time `json:"fault"`
+	Devices []string  `json:"devices"`
+	Size    int       `json:"bytes"`
+	SHA256  string    `json:"sha256"`
+	Sent    bool      `json:"sent,omitempty"`
+}
+
+// store is the directory of bundles, each at most MaxSize.
+type store struct {
+	directory string
+	keep      int
+
+	mu    sync.Mutex
+	files []File // the oldest first
+}
+
+func (s *store) path(name string) string { return filepath.Join(s.directory, name) }
+
+func (s *store) list() []File {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.files)
+}
+
+// load finds the bundles of earlier runs and removes what an interrupted run left.
+func (s *store) load() error {
+	entries, err := os.ReadDir(s.directory)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), tempPrefix) {
+			_ = os.Remove(s.path(e.Name())) // the next write reports a directory that is read-only
+		}
+		if !strings.HasSuffix(e.Name(), suffix) || !e.Type().IsRegular() {
+			continue
+		}
+		data, err := s.read(e.Name())
+		if err != nil {
+			continue // it was not written by this program
+		}
+		b, err := Parse(data)
+		if err != nil {
+			continue
+		}
+		f := File{Name: e.Name(), Fault: b.Incident.Fault, Size: len(data), SHA256: b.SHA256}
+		for i := range b.Incident.Devices {
+			f.Devices = append(f.Devices, b.Incident.Devices[i].ID)
+		}
+		_, err = os.Stat(s.path(e.Name() + sentSuffix))
+		f.Sent = err == nil
+		s.files = append(s.files, f)
+	}
+	slices.SortStableFunc(s.files, func(a, b File) int { return a.Fault.Compare(b.Fault) })
+	return nil
+}
+
+// save writes a bundle under its name once it is complete on the disk, and removes the
+// oldest ones beyond the limit.
+func (s *store) save(p *pending, data []byte) (File, error) {
+	sum := sha256.Sum256(data)
+	f := File{Name: p.name, Fault: p.fault, Devices: p.devices, Size: len(data), SHA256: hex.EncodeToString(sum[:])}
+	if err := s.replace(p.name, data); err != nil {
+		return f, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files = append(slices.DeleteFunc(s.files, func(o File) bool { return o.Name == f.Name }), f)
+	for len(s.files) > s.keep {
+		_ = os.Remove(s.path(s.files[0].Name + sentSuffix)) // most have none
+		if err := os.Remove(s.path(s.files[0].Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return f, nil // the directory has one more than it should, until the next write
+		}
+		s.files = s.files[1:]
+	}
+	return f, nil
+}
+
+func (s *store) replace(name string, data []byte) (err error) {
+	f, err := os.CreateTemp(s.directory, tempPrefix)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), s.path(name))
+}
+
+// read returns a bundle of the directory by its name.
+func (s *store) read(name string) ([]byte, error) {
+	if name != filepath.Base(name) || !strings.HasSuffix(name, suffix) {
+		return nil, fs.ErrNotExist
+	}
+	info, err := os.Stat(s.path(name))
+	switch {
+	case err != nil:
+		return nil, err
+	case info.Size() > MaxSize:
+		return nil, fmt.Errorf("%s has %d bytes; a bundle has at most %d", name, info.Size(), MaxSize)
+	}
+	return os.ReadFile(s.path(name))
+}
+
+// sent marks a bundle as sent, also for the next run.
+func (s *store) sent(name string) (File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.files, func(f File) bool { return f.Name == name })
+	if i < 0 {
+		return File{}, fs.ErrNotExist
+	}
+	s.files[i].Sent = true
+	return s.files[i], os.WriteFile(s.path(name+sentSuffix), nil, 0o600)
+}

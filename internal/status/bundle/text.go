@@ -1,0 +1,220 @@
+package bundle
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/status"
+)
+
+// Bounds of the page; the files have everything.
+const (
+	maxTextEvents = 30
+	maxTextLog    = 40
+	maxTextSeries = 40
+)
+
+// sections are the readings that the page has, by words of the names of their families.
+var sections = []struct {
+	title string
+	words []string
+}{
+	{"Memory errors and repairs", []string{"_ecc_", "remap", "retired", "repair", "_ras_", "poison"}},
+	{"Links", []string{"nvlink", "xgmi", "c2c", "fabric", "network_"}},
+	{"PCIe, with the errors of AER", []string{"_pcie_"}},
+	{"FPGA", []string{"_fpga_"}},
+	{"Difference from the baseline", []string{"accel_drift"}},
+	{"Temperature, power, clocks, use", []string{"temperature_celsius", "power_watts", "throttle", "clock_hertz", "utilization", "memory_used", "fan_"}},
+}
+
+// leftOut are parts of names of families that explain no fault: what has passed a link, and
+// what a device could do.
+var leftOut = []string{"_bytes_", "_max_", "_info", "accel_allocation", "_limit"}
+
+// isWell matches families that are 1 where all is well.
+var isWell = regexp.MustCompile(`_(up|responding|usable|valid|bound|enabled)$`)
+
+// usual reports whether a reading is as it is on a device without a fault: a count of 0, a
+// state that does not apply, a link that is up.
+func (s *Series) usual() bool {
+	if isWell.MatchString(s.Metric) {
+		return s.Value == 1
+	}
+	return s.Value == 0
+}
+
+// text returns the incident as a page for a person: README.txt.
+func (in *Incident) text(log []string) []byte {
+	var b bytes.Buffer
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	var names []string
+	for i := range in.Devices {
+		names = append(names, cmp.Or(in.Devices[i].Summary, in.Devices[i].ID))
+	}
+	line("%s", strings.Join(names, "\n"))
+	switch {
+	case in.Requested:
+		line("node %s, requested at %s from accel-exporter", in.Node, stamp(in.Written))
+	case in.Complete:
+		line("node %s, fault at %s, written by accel-exporter at %s", in.Node, stamp(in.Fault), stamp(in.Written))
+	default:
+		line("node %s, fault at %s, written by accel-exporter at %s: the minute after the fault is not complete", in.Node, stamp(in.Fault), stamp(in.Written))
+	}
+	for i := range in.Devices {
+		in.Devices[i].text(line, in)
+	}
+	line("\nKERNEL LOG: lines of drivers and of the PCI core%s", last(log, maxTextLog, "kernel.log"))
+	for _, l := range log[max(0, len(log)-maxTextLog):] {
+		line("  %s", l)
+	}
+	line("\nFILES")
+	line("  incident.json       this page for programs, with every reading and event")
+	line("  readings/ID.csv     every second of the ten minutes before, and after the fault; an empty cell was not measured")
+	line("  kernel.log          lines of drivers and of the PCI core")
+	line("  node.json           the other devices of the node, and the sources of the exporter")
+	line("  MANIFEST.json       SHA-256 of each file")
+	line("  accel-exporter bundle FILE prints this page and checks the files.")
+	if in.SerialsHashed {
+		line("  Serial numbers are replaced by the beginning of their SHA-256.")
+	}
+	return b.Bytes()
+}
+
+func (d *Device) text(line func(string, ...any), in *Incident) {
+	line("\nFOR THE VENDOR")
+	for _, f := range append(slices.Clone(d.Facts), in.Software...) {
+		line("  %-24s %s", f.Name, f.Value)
+	}
+	if faults := d.faults(); faults != "" {
+		line("  %-24s %s", "errors", faults)
+	}
+	for i := range d.Events {
+		if d.Events[i].Detail != "" && !d.Events[i].Past {
+			line("  %-24s %s", "first message", d.Events[i].Detail)
+			break
+		}
+	}
+	line("\nWHAT HAPPENED")
+	if v := d.Verdict; v == nil {
+		line("  The device is gone.")
+	} else {
+		line("  %s since %s", v.State, stamp(v.Since))
+		for i := range v.Reasons {
+			r := &v.Reasons[i]
+			line("  - %s: %s (%s, since %s)", r.Severity, r.Text, r.Code, stamp(r.Since))
+			if action := status.Action(r.Action); action != "" {
+				line("    %s.", action)
+			}
+		}
+	}
+	if d.Down != "" {
+		line("  %s.", status.Down(d.Down))
+	}
+	line("\nWHO HAD THE DEVICE")
+	for _, h := range d.Holders {
+		line("  pod %s/%s, %s since %s", h.Namespace, h.Pod, strings.Join(h.Containers, ", "), stamp(h.Since))
+	}
+	for _, pod := range d.Pods {
+		if !slices.ContainsFunc(d.Holders, func(h Holder) bool { return h.Namespace+"/"+h.Pod == pod }) {
+			line("  pod %s, before", pod)
+		}
+	}
+	if len(d.Holders)+len(d.Pods) == 0 {
+		line("  No pod is known.")
+	}
+	if v := d.Verdict; v != nil {
+		line("\nWHAT TO DO")
+		line("  %s.", cmp.Or(status.Action(v.Action), "Nothing"))
+		if page := status.Runbook(v.State, d.Down, v.Action); page != "" {
+			line("  %s", status.Docs+page)
+		}
+	}
+	line("\nEVENTS%s", last(d.Events, maxTextEvents, incidentName))
+	for i := range d.Events[max(0, len(d.Events)-maxTextEvents):] {
+		e := &d.Events[max(0, len(d.Events)-maxTextEvents)+i]
+		line("  %s %s: %s", stamp(e.Time), name(e), cmp.Or(e.Detail, "reported by "+e.Source))
+	}
+	d.readings(line, in)
+}
+
+// readings prints the readings that may explain a fault.
+func (d *Device) readings(line func(string, ...any), in *Incident) {
+	type row struct {
+		Series
+		before bool
+	}
+	var all []row
+	for _, s := range d.Readings {
+		all = append(all, row{s, false})
+	}
+	for _, s := range d.Before {
+		all = append(all, row{s, true})
+	}
+	for _, section := range sections {
+		title, shown := section.title, 0
+		for _, r := range all {
+			concerns := slices.ContainsFunc(section.words, func(word string) bool { return strings.Contains(r.Metric, word) })
+			out := slices.ContainsFunc(leftOut, func(part string) bool { return strings.Contains(r.Metric, part) })
+			if !concerns || out || r.usual() {
+				continue
+			}
+			if shown++; shown == 1 {
+				line("\n%s", strings.ToUpper(title))
+			}
+			if shown > maxTextSeries {
+				line("  … more in %s", incidentName)
+				break
+			}
+			when := ""
+			if r.before {
+				when = " (at " + stamp(in.Before) + ", not measured since)"
+			}
+			line("  %s %s%s", r.Series.String(), strconv.FormatFloat(r.Value, 'f', -1, 64), when)
+		}
+	}
+}
+
+// faults are the kinds of the events of a device, each once.
+func (d *Device) faults() string {
+	var names []string
+	for i := range d.Events {
+		if n := name(&d.Events[i]); !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func name(e *collector.Event) string {
+	out := strings.ReplaceAll(string(e.Kind), "_", " ")
+	switch e.Kind {
+	case collector.EventXid:
+		out = fmt.Sprintf("Xid %d", e.Code)
+	case collector.EventSXid:
+		out = fmt.Sprintf("SXid %d", e.Code)
+	}
+	if e.Sub != "" {
+		out += " " + e.Sub
+	}
+	return out
+}
+
+// last says how many of a list the page has.
+func last[T any](list []T, limit int, file string) string {
+	switch {
+	case len(list) == 0:
+		return ": none"
+	case len(list) > limit:
+		return fmt.Sprintf(": the last %d of %d, all in %s", limit, len(list), file)
+	}
+	return ""
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.DateTime + "Z") }
