@@ -182,12 +182,8 @@ func dflFunctions(fs *tree, p place, all []string) []string {
 		}
 	}
 	slices.Sort(out)
-	out = slices.Compact(out)
-	return out[:min(len(out), maxFunctions)]
+	return slices.Compact(out)
 }
-
-// maxFunctions bounds the other functions of a card.
-const maxFunctions = 256
 
 // namesUnder returns the paths of the entries of dir, no path where dir cannot
 // be listed.

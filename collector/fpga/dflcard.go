@@ -222,15 +222,12 @@ func (c *dflCard) readInterfaces(r *reading, dir string) {
 		return
 	}
 	c.calibrated |= complete | failed
-	for i := range maxInterfaces {
+	for i := range 64 {
 		if c.calibrated>>i&1 == 1 {
 			r.SetBool(collector.FPGAMemoryCalibrated, complete>>i&1 == 1 && failed>>i&1 == 0, "emif"+strconv.Itoa(i))
 		}
 	}
 }
-
-// maxInterfaces bounds the memory interfaces of a card.
-const maxInterfaces = 8
 
 // infoFile is a file with a text that becomes the last label of a reading.
 type infoFile struct {

@@ -75,12 +75,6 @@ var (
 	upper = []limit{{"max", "warning"}, {"crit", "critical"}}
 )
 
-// maxChips and maxChannels bound the chips of a card and the channels of each.
-const (
-	maxChips    = 32
-	maxChannels = 256
-)
-
 // findChips lists the hwmon devices whose paths are wanted. The class has them: a
 // chip of a card is at any depth below the card, behind its bus.
 func (r *reading) findChips(interval time.Duration, wanted func(dir string) bool) []chip {
@@ -94,7 +88,7 @@ func (r *reading) findChips(interval time.Duration, wanted func(dir string) bool
 	var chips []chip
 	for _, n := range names {
 		at, err := r.fs.Target("class/hwmon/" + n)
-		if err != nil || !wanted(at) || len(chips) >= maxChips {
+		if err != nil || !wanted(at) {
 			continue
 		}
 		if name, ok := r.textEvery(interval, at+"/name"); ok {
@@ -132,7 +126,7 @@ func (r *reading) findSensors(c *chip, list []channel, end string, taken map[str
 	for _, n := range names {
 		id, ok := strings.CutSuffix(n, "_"+end)
 		ch := channelOf(list, id)
-		if !ok || ch == nil || len(c.sensors) >= maxChannels {
+		if !ok || ch == nil {
 			continue
 		}
 		label := ""

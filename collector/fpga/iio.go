@@ -32,7 +32,7 @@ func (c *socCard) readIIO(r *reading) {
 			continue
 		}
 		files, _ := c.fs.Names(dir)
-		for _, file := range files[:min(len(files), maxChannels)] {
+		for _, file := range files {
 			if channel, ok := strings.CutSuffix(file, "_raw"); ok {
 				r.readChannel(dir, channel, chip, files)
 			}

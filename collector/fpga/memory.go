@@ -84,11 +84,8 @@ type errorBit struct {
 	on   bool
 }
 
-// maxLatches bounds the bits of one register.
-const maxLatches = 64
-
 // latch reports the errors that are set in a register now, and errors that were
-// set in an earlier read. Names beyond maxLatches are dropped.
+// set in an earlier read.
 func (m *memory) latch(r *reading, register string, set []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,8 +98,7 @@ func (m *memory) latch(r *reading, register string, set []string) {
 	}
 	e := m.registers[i]
 	for _, name := range set {
-		known := slices.ContainsFunc(e.bits, func(b *errorBit) bool { return b.name == name })
-		if !known && len(e.bits) < maxLatches {
+		if !slices.ContainsFunc(e.bits, func(b *errorBit) bool { return b.name == name }) {
 			e.bits = append(e.bits, &errorBit{name: name})
 		}
 	}

@@ -212,7 +212,7 @@ func (a *alveo) uuids(r *reading, file string) []string {
 	}
 	var ids []string
 	for id := range strings.FieldsSeq(text) {
-		if id = strings.ToLower(id); isUUID(id) && len(ids) < maxSlots {
+		if id = strings.ToLower(id); isUUID(id) {
 			ids = append(ids, id)
 		}
 	}
@@ -333,7 +333,7 @@ func parseUUIDs(text string) (uuids []string, ok bool) {
 	for line := range strings.Lines(text) {
 		switch id := strings.ToLower(strings.Trim(line, "\x00 \t\r\n")); {
 		case id == "":
-		case !isUUID(id) || len(uuids) == maxSlots:
+		case !isUUID(id):
 			return nil, false
 		case id == nullUUID:
 			uuids = append(uuids, "")
@@ -394,9 +394,6 @@ func subdeviceKind(name string) string {
 	return strings.Join(parts[:n], ".")
 }
 
-// maxSubdevices bounds the entries of one function.
-const maxSubdevices = 1024
-
 func listSubdevices(r *reading, dir string) subdevices {
 	names, err := r.fs.Names(dir)
 	if err != nil {
@@ -407,7 +404,7 @@ func listSubdevices(r *reading, dir string) subdevices {
 	}
 	slices.SortFunc(names, natural)
 	s := subdevices{dir: dir, byType: map[string][]string{}}
-	for _, name := range names[:min(len(names), maxSubdevices)] {
+	for _, name := range names {
 		if name == "hwmon" {
 			s.hwmon = namesUnder(r.fs, dir+"/hwmon")
 		} else if kind := subdeviceKind(name); kind != "" {

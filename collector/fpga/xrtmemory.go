@@ -267,9 +267,6 @@ func parseClocks(text string) (hertz []float64) {
 		if err != nil {
 			mhz = 0
 		}
-		if len(hertz) == maxClocks {
-			break
-		}
 		hertz = append(hertz, float64(mhz)*1e6)
 	}
 	return hertz
@@ -290,7 +287,7 @@ func parseLevel(text string) (tripped, ok bool) {
 // it detected, in the driver's names.
 func parseTrip(text string) (causes []string) {
 	for key, value := range keyValues(text) {
-		if strings.HasPrefix(key, "status_bit") && value != "" && value != "(null)" && len(causes) < 32 {
+		if strings.HasPrefix(key, "status_bit") && value != "" && value != "(null)" {
 			causes = append(causes, strings.ToLower(tidy(value)))
 		}
 	}
@@ -299,14 +296,6 @@ func parseTrip(text string) (causes []string) {
 	}
 	return causes
 }
-
-// Bounds on what one card's attributes may contain, from the driver's limits.
-const (
-	maxSlots  = 32
-	maxCUs    = 2 * 128 // compute units and processor kernels
-	maxBanks  = 64
-	maxClocks = 4 * maxSlots
-)
 
 // memBank is one memory bank of the loaded image's topology, and its use by
 // buffers of xocl.
@@ -332,7 +321,7 @@ func parseBanks(text string) (banks []memBank, ok bool) {
 	names := map[string]bool{}
 	for line := range strings.Lines(text) {
 		f := memstatLine.FindStringSubmatch(strings.Trim(line, "\x00 \t\r\n"))
-		if f == nil || len(banks) == maxBanks {
+		if f == nil {
 			break
 		}
 		var n [3]uint64

@@ -35,7 +35,6 @@ func TestParsers(t *testing.T) {
 		{"UUIDs, without newline", results(parseUUIDs(a)), results([]string{a}, true)},
 		{"UUIDs, cut off", results(parseUUIDs(a[:20])), results(noUUIDs, false)},
 		{"UUIDs, garbage", results(parseUUIDs("unable to give xclbin id")), results(noUUIDs, false)},
-		{"UUIDs, more slots than there are", results(parseUUIDs(strings.Repeat(a+"\n", maxSlots+1))), results(noUUIDs, false)},
 
 		{"units, now", results(parseCUs("0,1,vadd:vadd_2,0x1810000,0x1,1284329\n")), units(computeUnit{unitPlace: unitPlace{index: 1}, name: "vadd:vadd_2", address: 0x1810000, hasAddress: true, status: 1, executions: 1284329})},
 		{"units, before there were slots", results(parseCUs("0,vadd:vadd_1,0x1800000,0x4,7\n")), units(computeUnit{name: "vadd:vadd_1", address: 0x1800000, hasAddress: true, status: 4, executions: 7})},
@@ -63,7 +62,6 @@ func TestParsers(t *testing.T) {
 		{"channels, negative", results(parseChannels("-1 2\n")), results(uint64(0), uint64(0), false)},
 
 		{"clocks", results(parseClocks("300\n500\n0\n0\n")), results([]float64{300e6, 500e6, 0, 0})},
-		{"clocks, too many", results(len(parseClocks(strings.Repeat("1\n", 10_000)))), results(maxClocks)},
 
 		{"level, not tripped", results(parseLevel("18446744073709551615")), results(false, true)},
 		{"level 0", results(parseLevel("0")), results(true, true)},
@@ -99,8 +97,8 @@ func TestParsers(t *testing.T) {
 	}
 }
 
-// FuzzXRT checks the bounds of every parser: for any text of a driver, the
-// results are fit for labels and samples and bounded in number.
+// FuzzXRT checks every parser: for any text of a driver, the results are fit for labels
+// and samples. The kernel bounds their number: a file has a page.
 func FuzzXRT(f *testing.F) {
 	for _, seed := range []string{
 		cuStat, "2a44fc56-4eba-430c-95a4-13fa87dee9cc\n", "0,0,vadd:vadd_1,0x1800000,0x4,1284331\n0,65536,hello:0,0x2,3\n",
@@ -124,39 +122,27 @@ func FuzzXRT(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		ids, ok := parseUUIDs(text)
+		ids, _ := parseUUIDs(text)
 		for _, id := range ids {
 			if id != "" && (!isUUID(id) || id == nullUUID) {
 				t.Errorf("uuid %q", id)
 			}
 		}
-		if ok && len(ids) > maxSlots {
-			t.Errorf("%d slots", len(ids))
-		}
-		units := parseCUs(text)
 		seen := map[[2]int]int{}
-		for _, u := range units {
+		for _, u := range parseCUs(text) {
 			name(t, u.name)
 			if seen[[2]int{u.slot, u.index}]++; seen[[2]int{u.slot, u.index}] > 2 {
 				t.Errorf("unit %d,%d more than once", u.slot, u.index)
 			}
-		}
-		if len(units) > maxCUs {
-			t.Errorf("%d units", len(units))
 		}
 		parseChannels(text)
 		parseLevel(text)
 		for _, hz := range parseClocks(text) {
 			number(t, hz)
 		}
-		if causes := parseTrip(text); len(causes) > 32 {
-			t.Errorf("%d causes", len(causes))
-		}
+		parseTrip(text)
 		names := map[string]bool{}
 		banks, _ := parseBanks(text)
-		if len(banks) > maxBanks {
-			t.Errorf("%d banks", len(banks))
-		}
 		for _, b := range banks {
 			name(t, b.name)
 			if names[b.name] {
@@ -168,9 +154,7 @@ func FuzzXRT(f *testing.F) {
 			name(t, s.name)
 			number(t, s.value)
 		}
-		if n := len(parseNumbers(text)); n > 64 {
-			t.Errorf("%d numbers", n)
-		}
+		parseNumbers(text)
 		if kind := subdeviceKind(text); !strings.HasPrefix(text, kind) {
 			t.Errorf("%q is a %q", text, kind)
 		}

@@ -142,9 +142,6 @@ func parseCUs(text string) []computeUnit {
 			units[i] = u
 			continue
 		}
-		if len(units) == maxCUs {
-			break
-		}
 		at[u.unitPlace] = len(units)
 		units = append(units, u)
 	}

@@ -208,7 +208,7 @@ type sdmSensor struct {
 func parseSDM(text string) (sensors []sdmSensor) {
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.Trim(line, "\x00 \t\r\n"), ",")
-		if len(f) != 6 || f[4] != "1" || len(sensors) == maxSensors {
+		if len(f) != 6 || f[4] != "1" {
 			continue
 		}
 		now, err := strconv.ParseUint(f[1], 10, 32)
@@ -226,15 +226,12 @@ func parseSDM(text string) (sensors []sdmSensor) {
 	return sensors
 }
 
-// maxSensors bounds the sensors of one kind on one card.
-const maxSensors = 64
-
 // parseNumbers parses the lines KEY:number of vmr_status, clk_scaling_stat_raw and
 // cu_stat.
 func parseNumbers(text string) map[string]uint64 {
 	out := map[string]uint64{}
 	for key, value := range keyValues(text) {
-		if n, err := strconv.ParseUint(value, 0, 64); err == nil && len(out) < 64 {
+		if n, err := strconv.ParseUint(value, 0, 64); err == nil {
 			out[key] = n
 		}
 	}
