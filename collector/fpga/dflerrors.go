@@ -2,6 +2,7 @@ package fpga
 
 import (
 	_ "embed"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -20,19 +21,14 @@ type dflBit struct {
 
 var dflErrorNames = parseErrorTable(dflErrorTable)
 
-// parseErrorTable parses lines with unit, revision, bit and name. Other lines
-// are skipped.
+// parseErrorTable parses lines with unit, revision, bit and name, and comments.
 func parseErrorTable(text string) map[dflBit]string {
 	names := map[dflBit]string{}
 	for line := range strings.Lines(text) {
-		f := strings.Split(strings.TrimSpace(line), "\t")
-		if len(f) != 4 || strings.HasPrefix(line, "#") {
-			continue
-		}
-		revision, err1 := strconv.Atoi(f[1])
-		bit, err2 := strconv.Atoi(f[2])
-		if err1 == nil && err2 == nil && bit >= 0 && bit < 64 {
-			names[dflBit{f[0], revision, bit}] = f[3]
+		var b dflBit
+		var name string
+		if n, _ := fmt.Sscanf(line, "%s\t%d\t%d\t%s", &b.unit, &b.revision, &b.bit, &name); n == 4 {
+			names[b] = name
 		}
 	}
 	return names

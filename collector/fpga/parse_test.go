@@ -1,23 +1,12 @@
 package fpga
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
-
-// TestNatural: by number where there are numbers.
-func TestNatural(t *testing.T) {
-	got := []string{"dfl_dev.10/a", "dfl_dev.9/b", "dfl_dev.9/a", ""}
-	slices.SortFunc(got, natural)
-	want := []string{"", "dfl_dev.9/a", "dfl_dev.9/b", "dfl_dev.10/a"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
 
 // TestErrorNames: a bit is named where its meaning is known.
 func TestErrorNames(t *testing.T) {
@@ -85,11 +74,6 @@ func FuzzTexts(f *testing.F) {
 		}
 		if c := channelOf(channels, s); c != nil && !strings.HasPrefix(s, c.kind) {
 			t.Errorf("%q measures %s", s, c.kind)
-		}
-		for b, name := range parseErrorTable(s) {
-			if b.bit < 0 || b.bit > 63 || name == "" {
-				t.Errorf("%q: %v %q", s, b, name)
-			}
 		}
 	})
 }

@@ -149,22 +149,14 @@ func (a *alveo) board(r *reading) {
 }
 
 // hwmonPower sets the card's power from the driver's hwmon device: the only place on
-// some boards, such as U2, and on Versal cards.
+// some boards, such as U2.
 func (a *alveo) hwmonPower(r *reading) {
 	for _, dir := range slices.Concat(a.mgmt.hwmon, a.user.hwmon) {
-		unit, ok := 1e-6, true
-		switch name, _ := r.textEvery(sysfs.Never, dir+"/name"); {
-		case strings.Contains(name, sdmName):
-			unit, ok = r.sdmUnit(dir+"/power1", 1)
-			ok = ok && r.sdmValid(dir+"/power1")
-		case !strings.HasSuffix(name, "_mgmt") && !strings.HasSuffix(name, "_user"):
-			ok = false
-		}
-		if !ok {
+		if name, _ := r.textEvery(sysfs.Never, dir+"/name"); !strings.HasSuffix(name, "_mgmt") && !strings.HasSuffix(name, "_user") {
 			continue
 		}
 		if v, ok := r.unsigned(collector.PowerWatts, 0, dir+"/power1_input"); ok && v != 0 {
-			r.Set(collector.PowerWatts, scaled(float64(v), unit))
+			r.Set(collector.PowerWatts, scaled(float64(v), 1e-6))
 			return
 		}
 	}
@@ -213,9 +205,9 @@ var sysmonSensors = []xmcSensor{
 }
 
 // measured returns the value of a sensor that was set in this round.
-func (r *reading) measured(m *collector.Metric, sensor string) (float64, bool) {
+func (r *reading) measured(m *collector.Metric, labels ...string) (float64, bool) {
 	for _, o := range r.Readings {
-		if o.Metric == m && slices.Equal(o.Labels, []string{sensor}) {
+		if o.Metric == m && slices.Equal(o.Labels, labels) {
 			return o.Value, true
 		}
 	}

@@ -47,11 +47,10 @@ func (a *alveo) computeUnits(r *reading) {
 			state = "crashed"
 		}
 		r.states(collector.FPGAComputeUnitState, cuStates, state, labels[i])
-		if q == nil {
-			continue
-		}
 		for _, queue := range unitQueues {
-			r.Set(collector.FPGAQueueLength, float64(q[queue.key]), labels[i], queue.name)
+			if n, known := q[queue.key]; known {
+				r.Set(collector.FPGAQueueLength, float64(n), labels[i], queue.name)
+			}
 		}
 	}
 }
@@ -72,17 +71,7 @@ func (a *alveo) queues(r *reading, units []computeUnit) map[uint64]map[string]ui
 		if !ok {
 			continue // it has left
 		}
-		q := parseNumbers(text)
-		_, complete := q["Bad state"]
-		for _, queue := range unitQueues {
-			_, known := q[queue.key]
-			complete = complete && known
-		}
-		if !complete {
-			r.Reject(collector.FPGAQueueLength, collector.RejectType)
-			continue
-		}
-		waiting[address] = q
+		waiting[address] = parseNumbers(text)
 	}
 	return waiting
 }

@@ -54,7 +54,6 @@ func (a *alveo) vmr(r *reading) {
 			break
 		}
 	}
-	a.hwmonPower(r)
 	a.vmrFirmware(r)
 }
 
@@ -87,34 +86,34 @@ func (a *alveo) sdmLists(r *reading, dir string) (listed bool) {
 	return listed
 }
 
-// sdmSensors sets the limits of the sensors and, where the driver has no lists, their
-// values. Such a driver does not say which sensors exist: these have once been more than 0.
+// sdmSensors sets the power of the card, the limits of the sensors and, where the driver has
+// no lists, their values. Such a driver does not say which sensors exist: these have once
+// been more than 0.
 func (a *alveo) sdmSensors(r *reading, c *chip, listed bool) {
 	r.findSensors(c, sdmChannels, "label", map[string]bool{}, func(_, _, label string) string { return label })
 	for i := range c.sensors {
 		s := &c.sensors[i]
 		base := c.dir + "/" + s.id
-		ch := *s.channel
-		unit, ok := r.sdmUnit(base, ch.unit)
+		unit, ok := r.sdmUnit(base, s.unit)
+		unlisted, power := !listed, s.kind == "power"
+		if power {
+			ok, s.labels = ok && s.id == "power1", nil // of the whole card
+			unlisted = r.sdmValid(base)
+		}
 		if !ok {
 			continue
 		}
+		ch := *s.channel
 		ch.unit, s.channel = unit, &ch
-		if s.kind == "power" {
-			if s.id == "power1" { // of the whole card
-				r.readLimits(identityInterval, s, 0, false)
-			}
-			continue
-		}
-		if !listed {
+		if unlisted {
 			n, ok := r.unsigned(s.metric, 0, base+"_input")
 			a.known[base] = a.known[base] || ok && n > 0
-			if ok && (n > 0 || a.known[base] && s.kind != "temp") {
-				r.Set(s.metric, scaled(float64(n), unit), s.label)
+			if ok && (n > 0 || a.known[base] && s.kind != "temp" && !power) {
+				r.Set(s.metric, scaled(float64(n), unit), s.labels...)
 			}
 		}
-		if v, known := r.measured(s.metric, s.label); known {
-			r.readLimits(identityInterval, s, v, true)
+		if v, known := r.measured(s.metric, s.labels...); known || power {
+			r.readLimits(identityInterval, s, v, known)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package fpga_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -19,8 +18,7 @@ func TestReadsPerRound(t *testing.T) {
 	for _, name := range trees {
 		t.Run(name, func(t *testing.T) {
 			tree := load(t, name)
-			fs := mounted(t, tree)
-			s := open(t, fs, fpga.Options{PollInterval: -1, SlowInterval: time.Hour})
+			s := open(t, mounted(t, tree), fpga.Options{PollInterval: -1, SlowInterval: time.Hour})
 			sample(t, s)
 			first := opened(tree)
 			// round is one round that has waited for the read of the card.
@@ -49,21 +47,6 @@ func TestReadsPerRound(t *testing.T) {
 				t.Errorf("%d files in a round, %d in the first", len(files), len(first))
 			}
 			t.Logf("%d read(2) in a round, %d in the first", tree.TotalReads(), len(first))
-
-			// The same by hand.
-			tree.Forget()
-			for _, f := range files {
-				fs.Read(strings.TrimPrefix(f, "/sys/")) // some answer with an errno
-			}
-			bare := tree.TotalReads()
-			round()
-			n := 0
-			for _, f := range files { // others are read at intervals
-				n += tree.Reads(f)
-			}
-			if n > bare {
-				t.Errorf("%d read(2) in a round, %d by hand", n, bare)
-			}
 		})
 	}
 }
@@ -74,32 +57,4 @@ func opened(tree *faketree.Tree) []string {
 		_, file := tree.Get(p)
 		return !file && tree.Err(p) == 0
 	})
-}
-
-// sixteen is a machine with sixteen cards: N3000, PAC A10 and N6001.
-func sixteen(tb testing.TB) *faketree.Tree {
-	tb.Helper()
-	machine := faketree.New()
-	for i := range 16 {
-		name := []string{"intel-n3000-dfl", "intel-pac-a10-dfl", "intel-n6001-ofs", "intel-n3000-dfl"}[i%4]
-		if err := machine.Merge(load(tb, name)); err != nil {
-			tb.Fatal(fmt.Errorf("card %d: %w", i, err))
-		}
-	}
-	return machine
-}
-
-// BenchmarkRound is a round over sixteen cards, from files.
-func BenchmarkRound(b *testing.B) {
-	fs := written(b, sixteen(b))
-	s := open(b, fs, fpga.Options{PollInterval: -1, SlowInterval: time.Hour})
-	if n := len(sample(b, s).Devices); n != 16 {
-		b.Fatalf("%d cards", n)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := s.Sample(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
