@@ -47,7 +47,7 @@ var (
 	})
 	FPGAReconfigurationSeconds = define(Metric{
 		Name:    "accel_fpga_reconfiguration_seconds",
-		Help:    "Duration of reconfigurations of a region whose start and end were observed. The resolution is the polling interval, 0.15 s.",
+		Help:    "Duration of reconfigurations of a region whose start and end were observed. The resolution is 0.15 s with an FPGA manager, of XRT and AWS a round.",
 		Kind:    Histogram,
 		Labels:  []string{"region"},
 		Buckets: []float64{0.25, 0.5, 1, 2, 4, 8, 16, 30, 60, 120},

@@ -3,7 +3,6 @@ package fpga
 import (
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -79,11 +78,8 @@ func application(management string) string {
 // awsCard reads one FPGA.
 type awsCard struct {
 	*env
-	load struct {
-		sync.Mutex
-		there bool      // the application function has been seen
-		since time.Time // when it left the bus, zero while it is there
-	}
+	seen bool      // the application function has been on the bus
+	left time.Time // when it left, zero while it is there
 }
 
 // awsSlot is the region of an AWS FPGA for images.
@@ -115,6 +111,13 @@ func (c *awsCard) read(r *reading) {
 	}
 	region := c.memory.region(awsSlot)
 	cleared := !there || r.Model == "AWS F1 FPGA" && ids[0] == "1d0f" && ids[1] == "1042"
+	switch {
+	case there:
+		c.seen, c.left = true, time.Time{}
+	case c.left.IsZero():
+		c.left = r.now
+	}
+	region.setBusy(r.now, c.seen && !there && r.now.Sub(c.left) < longestLoad)
 	if !there {
 		r.SetBool(collector.FPGABitstreamLoaded, false, awsSlot)
 		return
@@ -128,19 +131,4 @@ func (c *awsCard) read(r *reading) {
 	if !cleared {
 		r.Set(collector.FPGABitstreamInfo, 1, awsSlot, "pci_ids", id)
 	}
-}
-
-// poll implements poller: a load removes the application function from the bus.
-func (c *awsCard) poll(now time.Time) {
-	there := c.pollFS.Exists("bus/pci/devices/" + c.id)
-	c.load.Lock()
-	defer c.load.Unlock()
-	switch {
-	case there:
-		c.load.there, c.load.since = true, time.Time{}
-	case c.load.since.IsZero():
-		c.load.since = now
-	}
-	busy := c.load.there && !there && now.Sub(c.load.since) < longestLoad
-	c.memory.region(awsSlot).setBusy(now, busy)
 }

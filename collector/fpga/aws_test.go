@@ -20,14 +20,16 @@ func TestAWSLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var emitted events
 		n := newNode(t, load(t, "aws-f2"))
-		s := open(t, n.fs(), fpga.Options{Emit: emitted.emit, PollInterval: 100 * time.Millisecond})
+		s := open(t, n.fs(), fpga.Options{Emit: emitted.emit, PollInterval: -1})
 		sample(t, s)
 		time.Sleep(time.Second)
 
 		away := load(t, "aws-f2")
 		away.Unplug(f2App)
 		n.put(away)
-		time.Sleep(2 * time.Second)
+		time.Sleep(time.Second)
+		sample(t, s)
+		time.Sleep(time.Second)
 		d := one(t, sample(t, s))
 		if d.ID != "0000:34:00.0" || d.Down != "" {
 			t.Errorf("%s, down %q", d.ID, d.Down)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -30,13 +29,10 @@ type alveo struct {
 	// clocked are the clocks that have had a frequency with the image.
 	clocked map[string]bool
 
-	load struct {
-		sync.Mutex
-		unit   string    // directory of one compute unit, empty where there is none
-		region *region   // receives the loads of an image
-		since  time.Time // when the units left, zero while they are there
-	}
-	unitsLeft bool // as the round started, a load may have been in progress
+	// units: the card has had compute units within longestLoad; left is when they left,
+	// zero while they are there. unitsLeft: they may be away for a load.
+	units, unitsLeft bool
+	left             time.Time
 	// The driver has taken the card offline, as for a reset, in this round and the last.
 	offline, wasOffline bool
 }
@@ -44,7 +40,6 @@ type alveo struct {
 // read implements card.
 func (a *alveo) read(r *reading) {
 	a.list(r)
-	a.unitsLeft = a.loading(loadPatience)
 	a.identifyCard(r)
 	answered := a.state(r)
 	answered = a.images(r) || answered
@@ -112,44 +107,6 @@ const (
 	// reported.
 	loadPatience = 20 * time.Second
 )
-
-// poll implements poller. While an image is loaded, the card's compute units
-// are absent: one directory read shows a load without calling a driver.
-func (a *alveo) poll(now time.Time) {
-	a.load.Lock()
-	unit, region := a.load.unit, a.load.region
-	a.load.Unlock()
-	if unit == "" || region == nil {
-		return
-	}
-	there := a.pollFS.Exists(unit) || a.anyUnit()
-	a.load.Lock()
-	defer a.load.Unlock()
-	if a.load.unit != unit {
-		return
-	}
-	switch {
-	case there:
-		a.load.since = time.Time{}
-	case a.load.since.IsZero():
-		a.load.since = now
-	}
-	region.setBusy(now, !there && now.Sub(a.load.since) < longestLoad)
-}
-
-// anyUnit reports whether the card has compute units of any number.
-func (a *alveo) anyUnit() bool {
-	names, _ := a.pollFS.Names(a.dir)
-	return slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "cu.u.") })
-}
-
-// loading reports whether the compute units left less than patience ago, as
-// during the load of an image.
-func (a *alveo) loading(patience time.Duration) bool {
-	a.load.Lock()
-	defer a.load.Unlock()
-	return !a.load.since.IsZero() && time.Since(a.load.since) < patience
-}
 
 // identifyCard sets the card's identity. It does not change while the drivers are
 // bound, except by a firmware update.
@@ -260,9 +217,6 @@ func (a *alveo) images(r *reading) (answered bool) {
 	if a.user.dir == "" {
 		return false
 	}
-	a.load.Lock()
-	a.load.region = a.slot(0).region
-	a.load.Unlock()
 	var ids []string
 	if !a.unitsLeft {
 		asked := time.Now()
@@ -425,17 +379,21 @@ func (a *alveo) list(r *reading) {
 			a.mgmt = listSubdevices(r, dir)
 		}
 	}
-	unit := a.user.one("cu")
-	a.load.Lock()
-	defer a.load.Unlock()
-	switch {
-	case unit != "":
-		a.load.unit, a.load.since = unit, time.Time{}
-	case a.load.unit != "" && a.load.since.IsZero():
-		a.load.since = r.now
-	case time.Since(a.load.since) >= longestLoad:
-		a.load.unit = ""
+	if a.user.dir == "" {
+		return
 	}
+	// While an image is loaded, the card's compute units are absent: a list of names shows a
+	// load without calling a driver.
+	switch {
+	case a.user.one("cu") != "":
+		a.units, a.left = true, time.Time{}
+	case a.units && a.left.IsZero():
+		a.left = r.now
+	}
+	away := r.now.Sub(a.left)
+	a.units = a.units && (a.left.IsZero() || away < longestLoad)
+	a.unitsLeft = !a.left.IsZero() && away < loadPatience
+	a.slot(0).setBusy(r.now, a.units && !a.left.IsZero())
 }
 
 // unsigned reads an integer of at least 0, decimal or 0x, at most once in an
