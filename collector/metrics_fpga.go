@@ -300,7 +300,7 @@ var (
 		Help:  "1 if the board controller no longer updates its sensors. Their values are then absent.",
 		Kind:  Gauge,
 		Range: boolean,
-		From:  []string{"XRT xmc.m.*/xmc_heartbeat_stall"},
+		From:  []string{"XRT xmc.m.*/xmc_heartbeat_stall, in a virtual machine xmc.u.*/xmc_heartbeat_count"},
 	})
 	FPGAControllerReady = define(Metric{
 		Name:   "accel_fpga_controller_ready",

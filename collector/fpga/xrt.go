@@ -34,7 +34,7 @@ var xrt = family{
 		below("mig*.m.*", "name", "ecc_enabled", "ecc_status", "ecc_ce_cnt", "ecc_ue_cnt"),
 		below("firewall.[um].*", "level", "detected_trip"),
 		below("firewall.u.*", "detected_time"),
-		below("xmc*.[um].*", "serial_num", "bd_name", "bmc_ver", "exp_bmc_ver", "version", "max_power", "fan_presence", "xmc_power_warn", "xmc_heartbeat_stall"),
+		below("xmc*.[um].*", "serial_num", "bd_name", "bmc_ver", "exp_bmc_ver", "version", "max_power", "fan_presence", "xmc_power_warn", "xmc_heartbeat_stall", "xmc_heartbeat_count"),
 		below("xmc*.[um].*", xmcFiles()...),
 		below("sysmon.m.*", "temp", "vcc_int", "vcc_aux", "vcc_bram"),
 		below("hwmon_sdm.[um].*", "serial_num", "bd_name", "bd_part_num", "active_msp_ver", "temp_sensors_raw", "voltage_sensors_raw", "current_sensors_raw"),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
@@ -110,12 +111,10 @@ func (a *alveo) board(r *reading) {
 	if dir == "" {
 		return
 	}
-	if a.mgmt.dir != "" {
-		if stalled, ok := a.flag(r, dir+"/xmc_heartbeat_stall"); ok {
-			r.SetBool(collector.FPGAControllerStalled, stalled)
-			if stalled {
-				return // the sensor files are out of date
-			}
+	if stalled, ok := a.stalled(r, dir); ok {
+		r.SetBool(collector.FPGAControllerStalled, stalled)
+		if stalled {
+			return // the sensor files are out of date
 		}
 	}
 	fan, _ := r.textEvery(identityInterval, dir+"/fan_presence")
@@ -147,6 +146,23 @@ func (a *alveo) board(r *reading) {
 	}
 	a.boardLimits(r, dir)
 }
+
+// stalled reports whether the board's controller has stopped. The driver of the management
+// function watches the count of its heartbeats; the user function has the count alone, which
+// is 0 where the controller has none.
+func (a *alveo) stalled(r *reading, dir string) (stalled, ok bool) {
+	if a.mgmt.dir != "" {
+		return a.flag(r, dir+"/xmc_heartbeat_stall")
+	}
+	beats, ok := r.unsigned(collector.FPGAControllerStalled, 0, dir+"/xmc_heartbeat_count")
+	if beats != a.beats {
+		a.beats, a.beat = beats, r.now
+	}
+	return r.now.Sub(a.beat) > stalledAfter, ok && beats > 0
+}
+
+// stalledAfter is twice the time between two looks of the driver at the heartbeats.
+const stalledAfter = 10 * time.Second
 
 // hwmonPower sets the card's power from the driver's hwmon device: the only place on
 // some boards, such as U2.

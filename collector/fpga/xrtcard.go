@@ -29,6 +29,8 @@ type alveo struct {
 	// clocked are the clocks that have had a frequency with the image.
 	clocked map[string]bool
 
+	beats uint64    // of the board's controller, by the user function
+	beat  time.Time // the last of them
 	// units: the card has had compute units within longestLoad; left is when they left,
 	// zero while they are there. unitsLeft: they may be away for a load.
 	units, unitsLeft bool
@@ -380,6 +382,7 @@ func (a *alveo) list(r *reading) {
 		}
 	}
 	if a.user.dir == "" {
+		a.unitsLeft = false
 		return
 	}
 	// While an image is loaded, the card's compute units are absent: a list of names shows a

@@ -186,6 +186,28 @@ func TestIdentityOutlivesController(t *testing.T) {
 	})
 }
 
+// TestStalledController: in a virtual machine the readings of a controller whose heartbeats
+// do not change are out of date.
+func TestStalledController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, load(t, "variants/u250-user-only"))
+		s := open(t, n.fs(), quiet)
+		for _, step := range []struct {
+			count   string
+			stalled float64
+		}{{"7", 0}, {"8", 0}, {"8", 1}, {"9", 0}} {
+			n.tree.Set(u250+"/xmc.u.18874368/xmc_heartbeat_count", step.count+"\n")
+			n.put(n.tree)
+			time.Sleep(11 * time.Second)
+			d := one(t, sample(t, s))
+			want(t, d, step.stalled, collector.FPGAControllerStalled)
+			if _, known := value(d, collector.TemperatureCelsius, "fpga"); known == (step.stalled == 1) {
+				t.Errorf("count %s: the temperature is known: %t", step.count, known)
+			}
+		}
+	})
+}
+
 // TestStoppedClocks: clocks that the driver has stopped are 0; a clock that the image
 // does not use is absent.
 func TestStoppedClocks(t *testing.T) {
