@@ -26,6 +26,10 @@ const (
 	EventReconfiguration EventKind = "reconfiguration"
 	EventDriverLoaded    EventKind = "driver_loaded"
 	EventProbeFailed     EventKind = "probe_failed"
+	// EventOperational is a GPU Operational Event. It is counted by its Sub.
+	EventOperational EventKind = "operational"
+	// EventDropped reports that the origin has dropped events, which count as lost.
+	EventDropped EventKind = "dropped"
 	// Of AMD's driver, by the kernel log.
 	EventHang               EventKind = "hang"
 	EventHangRecovered      EventKind = "hang_recovered"
@@ -64,7 +68,7 @@ var eventKinds = []EventKind{
 	EventPCIeRecovery, EventPCIeRecoveryFailed, EventECCUncorrected, EventECCCorrected, EventECCDeferred,
 	EventRetirementLimit, EventRetirementTable, EventBootError, EventThermalShutdown, EventThrottled,
 	EventFirmwareStuck, EventPageFault,
-	EventFirewall, EventClocksStopped, EventLoadFailed, EventOverheating,
+	EventFirewall, EventClocksStopped, EventLoadFailed, EventOverheating, EventOperational,
 }
 
 // eventBaseline are the kinds whose counters start at 0 with the first round of
@@ -76,6 +80,17 @@ var eventBaseline = []EventKind{EventMIGConfig, EventRecoveryAction, EventUnavai
 const (
 	SubFatal    = "fatal"
 	SubNonfatal = "nonfatal"
+)
+
+// The Sub of an EventOperational, beside SubFatal: its severity, or that it is no fault of
+// the device. A propagated event has another event as its cause, a simulated event is a test.
+const (
+	SubInformational = "informational"
+	SubCorrected     = "corrected"
+	SubRecoverable   = "recoverable"
+	SubOther         = "other"
+	SubPropagated    = "propagated"
+	SubSimulated     = "simulated"
 )
 
 // MaxDetail is the maximum length of Event.Detail and Event.Sub, in bytes.

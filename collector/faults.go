@@ -112,6 +112,8 @@ func (f faults) count(e *Event, known bool, now time.Time) (counted, again bool)
 		if again = h.pair(e, now); !again {
 			numbers.add(1, code)
 		}
+	case EventOperational:
+		h.events.add(1, string(e.Kind)+"_"+e.Sub)
 	default:
 		h.events.add(1, string(e.Kind))
 	}

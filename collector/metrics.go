@@ -87,8 +87,8 @@ var (
 		Help:   "Events that the driver or the kernel reported for a device since the exporter started, by kind. accel_gpu_xid_errors_total and accel_nvswitch_sxid_errors_total count Xids and SXids.",
 		Kind:   Counter,
 		Labels: []string{"event"},
-		Values: []string{"event: mig_config_change, recovery_action_change, gpu_unavailable, poison, poison_fatal, ecc_single_bit, ecc_double_bit, ecc_single_bit_storm, dram_retirement, dram_retirement_failure, power_source_change, bus_loss (the kernel reports that it fell off the bus), aer (a PCIe error in the kernel log), reconfiguration (of an FPGA), driver_loaded, probe_failed (a driver could not start the device); of AMD's driver hang, hang_recovered, queue_reset (of the queue that hung), reset_begin, reset, reset_failed, wedged (it cannot be used until it is reset), pcie_recovery, pcie_recovery_failed, ecc_uncorrected, ecc_corrected, ecc_deferred (lines that report new errors, not their number), dram_retirement_limit, dram_retirement_table, boot_error, thermal_shutdown, throttled, firmware_stuck, page_fault (of a program); of a driver of FPGAs firewall_tripped, clocks_stopped, load_failed, overheating, thermal_shutdown"},
-		From:   []string{"NVML nvmlEventSetWait_v2", "kernel log", "FPGA drivers"},
+		Values: []string{"event: mig_config_change, recovery_action_change, gpu_unavailable, poison, poison_fatal, ecc_single_bit, ecc_double_bit, ecc_single_bit_storm, dram_retirement, dram_retirement_failure, power_source_change, bus_loss (the kernel reports that it fell off the bus), aer (a PCIe error in the kernel log), reconfiguration (of an FPGA), driver_loaded, probe_failed (a driver could not start the device); of AMD's driver hang, hang_recovered, queue_reset (of the queue that hung), reset_begin, reset, reset_failed, wedged (it cannot be used until it is reset), pcie_recovery, pcie_recovery_failed, ecc_uncorrected, ecc_corrected, ecc_deferred (lines that report new errors, not their number), dram_retirement_limit, dram_retirement_table, boot_error, thermal_shutdown, throttled, firmware_stuck, page_fault (of a program); GPU Operational Events (--nvml.operational-events) by severity operational_informational, operational_corrected, operational_recoverable, operational_fatal, operational_other, and operational_propagated (another event is its cause), operational_simulated (a test), which have no effect on health; of a driver of FPGAs firewall_tripped, clocks_stopped, load_failed, overheating, thermal_shutdown"},
+		From:   []string{"NVML nvmlEventSetWait_v2, nvmlEventSetWait_v3", "kernel log", "FPGA drivers"},
 		Level:  inForce,
 	})
 
@@ -165,7 +165,7 @@ var (
 	})
 	SourceEventsLost = define(Metric{
 		Name:   "accel_source_events_lost_total",
-		Help:   "Events that could not be attributed to a device or exceeded a limit. They are only counted.",
+		Help:   "Events that could not be attributed to a device or exceeded a limit, and reports of a driver that it has dropped events. They are only counted.",
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"source"},

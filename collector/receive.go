@@ -28,6 +28,10 @@ func (s *Sampler) Emit(e Event) {
 		if st.src.Name() != e.Source {
 			continue
 		}
+		if e.Kind == EventDropped {
+			st.lost++
+			return
+		}
 		var counted bool
 		if counted, again = s.faults.count(&e, s.has(e.Device), now); !counted {
 			st.lost++

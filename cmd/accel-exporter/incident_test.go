@@ -163,6 +163,26 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestOperationalEvents: an Operational Event counts by its severity and is judged by it,
+// unless it is a test, follows from another event, or has an Xid. Xids arrive as before.
+func TestOperationalEvents(t *testing.T) {
+	t.Parallel()
+	n := start(t, scenario, nil, "--nvml.operational-events")
+	page := n.until(`^accel_device_up\{device="GPU-.*\} 1`)
+	n.watchEvents()
+	shows := func(index, counted, state string) {
+		t.Helper()
+		gpu := device(t, page, index)
+		n.until(`^accel_device_events_total\{device="`+gpu+`",event="operational_`+counted+`"\} 1$`, `^accel_device_health\{device="`+gpu+`",state="`+state+`"\} 1$`)
+	}
+	for index, fault := range []string{"fatal 0 --is=simulated", "fatal 1 --is=propagated", "fatal 2 --xid=43", "recoverable 3", "fatal 4 --is=overflow", "50 5", "corrected 6"} {
+		n.sim(append([]string{"inject", "operational-event"}, strings.Fields(fault)...)...)
+		shows(strconv.Itoa(index), strings.Fields("simulated propagated fatal recoverable fatal other corrected")[index],
+			strings.Fields("healthy healthy healthy degraded failed degraded healthy")[index])
+	}
+	n.until(`^accel_source_events_lost_total\{source="nvidia"\} 1$`, `^accel_device_health_reason\{device="`+device(t, page, "4")+`",reason="event_operational_fatal",severity="failed"\} 1$`)
+}
+
 // TestBoundLater runs in a container without privileges, where a GPU is unbound
 // from the driver and bound again. Refusals make no round partial. The worker
 // restarts, because its library does not list that GPU, and counters continue.

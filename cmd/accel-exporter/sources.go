@@ -27,6 +27,7 @@ const hostSysfs = "/sys"
 type sourceFlags struct {
 	enabled     map[string]*bool
 	nvmlLibrary string
+	nvmlEvents  bool // GPU Operational Events
 	sysfs       string
 	procfs      string
 	devfs       string
@@ -74,6 +75,9 @@ var specs = []sourceSpec{
 			args := []string{"--slow-interval=" + c.Sources.NVIDIA.SlowInterval.String(), "--path.sysfs=" + f.sysfs, "--path.procfs=" + f.procfs}
 			if f.nvmlLibrary != "" {
 				args = append(args, "--nvml.library="+f.nvmlLibrary)
+			}
+			if f.nvmlEvents {
+				args = append(args, "--nvml.operational-events")
 			}
 			return args
 		},
@@ -141,6 +145,7 @@ func (f *sourceFlags) add(app *kingpin.Application) {
 	app.Flag("path.devicetree", "Directory with the device tree, if it is mounted elsewhere because the container runtime hides /sys/firmware.").PlaceHolder("DIR").StringVar(&f.deviceTree)
 	app.Flag("kernel-log.path", "Kernel log: /dev/kmsg, or a file that is followed as it grows: records of /dev/kmsg, or lines of dmesg, syslog or the journal. On many systems any user can write lines to a file of syslog.").Default("/dev/kmsg").PlaceHolder("FILE").StringVar(&f.kernelLog)
 	app.Flag("nvml.library", "NVML library to load. By default the directories of drivers and containers are searched.").PlaceHolder("PATH").StringVar(&f.nvmlLibrary)
+	app.Flag("nvml.operational-events", "Receive GPU Operational Events, a preview in NVIDIA's driver R615, with their severity.").BoolVar(&f.nvmlEvents)
 }
 
 // check rejects values that the configuration file would reject.
@@ -212,6 +217,7 @@ func workNVIDIA(args []string, emit func(collector.Event)) (collector.Source, er
 	var o nvidia.Options
 	app := kingpin.New("accel-exporter worker nvidia", "Reads NVML for the exporter that started it.")
 	app.Flag("nvml.library", "NVML library to load.").StringVar(&o.Library)
+	app.Flag("nvml.operational-events", "Receive GPU Operational Events.").BoolVar(&o.OperationalEvents)
 	app.Flag("path.sysfs", "Where sysfs is mounted.").StringVar(&o.Sysfs)
 	app.Flag("path.procfs", "Where procfs is mounted.").StringVar(&o.Procfs)
 	app.Flag("slow-interval", "Time between two reads of slowly changing values.").Default("10s").DurationVar(&o.SlowInterval)

@@ -68,6 +68,9 @@ type watched struct {
 type events struct {
 	lib  *library
 	emit func(collector.Event)
+	// operational: GPU Operational Events are wanted.
+	operational bool
+
 	wake chan struct{}
 	quit chan struct{}
 	done chan struct{}
@@ -79,9 +82,9 @@ type events struct {
 	unregistered bool
 }
 
-func newEvents(lib *library, emit func(collector.Event)) *events {
+func newEvents(lib *library, operational bool, emit func(collector.Event)) *events {
 	e := &events{
-		lib: lib, emit: emit, gpus: map[nvml.Device]*watched{},
+		lib: lib, emit: emit, operational: operational, gpus: map[nvml.Device]*watched{},
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	w := &waiter{events: e, asker: newAsker(lib, new(round))}

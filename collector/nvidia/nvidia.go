@@ -24,6 +24,9 @@ type Options struct {
 	// Sysfs and Procfs are where these are mounted. Where one is empty, NUMA
 	// nodes and GPUs that are bound later, or the PID namespace, are not known.
 	Sysfs, Procfs string
+	// OperationalEvents: receive GPU Operational Events, a preview of R615, where the
+	// driver has them.
+	OperationalEvents bool
 }
 
 const (

@@ -65,10 +65,7 @@ func (w *waiter) serve() (stop, served bool) {
 			w.register(false)
 		default:
 		}
-		data, ok := ask(&w.asker, callSetWait, func() (nvml.EventData, nvml.Return) { return w.set.Wait(waitTimeout) })
-		if ok {
-			w.deliver(data, time.Now())
-		}
+		w.wait()
 		if w.failed != "" {
 			w.publish()
 			return false, served
@@ -80,19 +77,22 @@ func (w *waiter) serve() (stop, served bool) {
 // register adds the GPUs that answer to the set: the new ones, or all.
 func (w *waiter) register(all bool) {
 	w.mu.Lock()
-	list := map[nvml.Device]uint64{}
+	list := map[nvml.Device]watched{}
 	for h, g := range w.gpus {
 		if all {
 			g.registered = false
 		}
 		if g.well && !g.registered {
-			list[h] = g.types
+			list[h] = *g
 		}
 	}
 	w.unregistered = false
 	w.mu.Unlock()
-	for h, types := range list {
-		ok := do(&w.asker, callRegister, func() nvml.Return { return h.RegisterEvents(types, w.set) })
+	for h, g := range list {
+		ok := do(&w.asker, callRegister, func() nvml.Return { return h.RegisterEvents(g.types, w.set) })
+		if w.operational {
+			w.registerOperational(g.id)
+		}
 		w.mu.Lock()
 		w.gpus[h].registered = ok
 		w.mu.Unlock()

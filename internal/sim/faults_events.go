@@ -30,6 +30,14 @@ var eventFaults = []Fault{
 		Name: "event", Help: "deliver any NVML event: ecc-double, mig-config, gpu-unavailable, … or a bit mask", apply: injectEvent,
 		Args: []Arg{{Name: "type", Help: "name or bit mask"}, deviceArg}, Flags: []Flag{{Name: "data", Help: "event data", Default: "0"}, countFlag},
 	},
+	{
+		Name: "operational-event", Help: "deliver a GPU Operational Event: informational, corrected, recoverable, fatal, or the number of another severity", apply: injectOperational,
+		Args: []Arg{{Name: "severity", Help: "name or number"}, deviceArg},
+		Flags: []Flag{
+			{Name: "is", Help: "propagated, simulated or overflow; or several of them, separated by commas"},
+			{Name: "xid", Help: "the Xid of the same incident", Default: "0"},
+		},
+	},
 	{Name: "lost", Help: "the GPU fell off the bus: every call on it returns GPU_IS_LOST", apply: injectLost, Args: []Arg{deviceArg}, Flags: []Flag{logFlag, {Name: "uuid", Help: "/proc still shows its UUID, as for a GPU that has been initialized", Default: "true"}}},
 	{Name: "reset-required", Help: "every call on the GPU returns RESET_REQUIRED", apply: flagOn("reset_required", "1"), Args: []Arg{deviceArg}},
 	{Name: "gone", Help: "the GPU is no longer enumerated", apply: injectGone(true), Args: []Arg{deviceArg}},
@@ -89,6 +97,37 @@ func injectEvent(s *State, in input) error {
 		return err
 	}
 	return s.deliver(in, kind, data)
+}
+
+func injectOperational(s *State, in input) error {
+	severity, ok := map[string]uint64{"informational": 10, "corrected": 20, "recoverable": 30, "fatal": 40}[in["severity"]]
+	if !ok {
+		var err error
+		if severity, err = in.whole("severity"); err != nil || severity == 0 {
+			return fmt.Errorf("severity: want informational, corrected, recoverable, fatal or a number above 0, found %q", in["severity"])
+		}
+	}
+	xid, err := in.whole("xid")
+	if err != nil {
+		return err
+	}
+	attributes, group := 0, 0
+	for _, is := range strings.FieldsFunc(in["is"], func(r rune) bool { return r == ',' }) {
+		switch is {
+		case "propagated":
+			attributes |= 1 << 2
+		case "overflow":
+			attributes |= 1 << 6
+		case "simulated":
+			group |= 1 << 2
+		default:
+			return fmt.Errorf("is: want propagated, simulated or overflow, found %q", is)
+		}
+	}
+	return s.onGPUs(in, func(d device) error {
+		s.addEvent(d.gpu, 0, 0x17, "", "", fmt.Sprintf("severity=%d attributes=%d group=%d xid=%d", severity, attributes, group, xid))
+		return nil
+	})
 }
 
 func (s *State) deliver(in input, kind, data uint64) error {

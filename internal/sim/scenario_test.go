@@ -48,7 +48,7 @@ func TestStrictness(t *testing.T) {
 		{"description: a\ndriver: {state: odd}", `x.yaml:2: driver.state: want one of loaded, unloaded, mismatch, found "odd"`},
 		{"description: a\nmissing_symbols: [foo]", `x.yaml:2: missing_symbols[0]: want the name of a function of NVML or DCGM, found "foo"`},
 		{"description: a\ngpus: [{board: t4}]\ninject:\n  - lost 7", `x.yaml:4: inject[0]: no device "7"; the devices are:`},
-		{"description: a\ninject:\n  - explode", `x.yaml:3: inject[0]: unknown fault "explode"; want one of xid, event, lost, `},
+		{"description: a\ninject:\n  - explode", `x.yaml:3: inject[0]: unknown fault "explode"; want one of xid, event, operational-event, lost, `},
 		{"description: a\ninject:\n  - xid 79 0 --at=3", `x.yaml:3: inject[0]: xid has no flag --at`},
 		{"description: a\ngpus: [{board: t4}]\ninject:\n  - xid", `x.yaml:4: inject[0]: xid: the argument CODE is missing`},
 		{"description: a\nswitches: [{links: 300}]", "x.yaml:2: switches[0].links: want a whole number from 0 to 256, found 300"},

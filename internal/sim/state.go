@@ -151,7 +151,7 @@ func (s *State) nextIndex(prefix string) int {
 const keptEvents = 2000
 
 // addEvent appends to the event log that the libraries' event sets read.
-func (s *State) addEvent(gpu int, kind, data uint64, gi, ci string) {
+func (s *State) addEvent(gpu int, kind, data uint64, gi, ci string, more ...string) {
 	seq := s.integer("seq") + 1
 	s.Set("seq", strconv.FormatInt(seq, 10))
 	rec := fmt.Sprintf("gpu=%d type=%d data=%d", gpu, kind, data)
@@ -161,7 +161,7 @@ func (s *State) addEvent(gpu int, kind, data uint64, gi, ci string) {
 	if ci != "" {
 		rec += " ci=" + ci
 	}
-	s.Set(fmt.Sprintf("event.%d", seq), rec)
+	s.Set(fmt.Sprintf("event.%d", seq), strings.Join(append([]string{rec}, more...), " "))
 	s.Delete(fmt.Sprintf("event.%d", seq-keptEvents))
 }
 

@@ -32,6 +32,9 @@ func (st *device) apply(c *Catalogue, e *collector.Event) {
 	if action := actionOf(e.Action); action != unsetAction && !e.Time.Before(st.loaded) {
 		st.setDriver(action, e.Time)
 	}
+	if e.Kind == collector.EventOperational && e.Cause != 0 {
+		return // the same incident as that Xid, which is judged by its number
+	}
 	again := len(e.Witnesses) > 0
 	if again && e.Sub == "" && e.Cause == 0 && !st.has(reasonOf(id{e.Kind, int(e.Code), noSubCode})) {
 		return // the second report adds nothing
