@@ -84,7 +84,7 @@ var foreignFlags = []foreignFlag{
 	{name: "config-file", env: "DCGM_EXPORTER_CONFIG_FILE", why: "its format differs; see --config.file"},
 	{name: "web-read-timeout", why: "fixed"},
 	{name: "web-write-timeout", why: "fixed"},
-	{name: "max-concurrent-scrapes", to: same("--web.max-requests")},
+	{name: "max-concurrent-scrapes", why: "fixed"},
 	{name: "enable-exporter-metrics", boolean: true, why: notNeeded + ": they are always served"},
 	{name: "watch-max-keep-age", why: "the host engine keeps what --dcgm.watch-interval needs"},
 	{name: "watch-max-keep-samples", why: "the host engine keeps what --dcgm.watch-interval needs"},

@@ -3,14 +3,13 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 )
@@ -102,12 +101,12 @@ func TestDoctorExit(t *testing.T) {
 	state, flags := compile(t, "h100-8", "--frozen=600", "--no-pods")
 	bad := tempFile(t, "accel.yml", "collect: {intervall: 1s}\n")
 	text, err := diagnose(t, state, append(flags, "--config.file="+bad,
-		"--podresources.socket=/nope/kubelet.sock", "--kubernetes.pods", "--kubernetes.api-server=https://127.0.0.1:1", "--kubernetes.node=n", "--kubernetes.token-file="+bad)...)
+		"--podresources.socket=/nope/kubelet.sock", "--kubernetes.pods")...)
 	if !errors.Is(err, errPrinted) {
 		t.Errorf("exit: %v", err)
 	}
 	for _, want := range []string{
-		`LACKS +file +.*intervall: unknown key`, `LACKS +source kubelet +No kubelet, or its socket is not mounted`, `LACKS +source API server`,
+		`LACKS +file +.*intervall: unknown key`, `LACKS +source kubelet +No kubelet, or its socket is not mounted`, `LACKS +sampling +--kubernetes.pods`,
 		`LACKS +flags +--podresources.socket: /nope/kubelet.sock does not exist yet`, `ok +source nvidia`, `(?m)^\d things are missing`,
 	} {
 		if !regexp.MustCompile(want).MatchString(text) {
@@ -117,6 +116,9 @@ func TestDoctorExit(t *testing.T) {
 	if _, _, err := outcome(t.Context(), "doctor", "--collect.interval=1"); exitCode(err) != 2 {
 		t.Errorf("bad use: %v", err)
 	}
+	if _, _, err := outcome(t.Context(), "doctor", "--url=http://127.0.0.1:1"); exitCode(err) != 1 || !strings.Contains(fmt.Sprint(err), "no exporter answers") {
+		t.Errorf("nothing at --url: %v", err)
+	}
 	out, _, err := outcome(t.Context(), append([]string{"doctor", "--json", "--podresources.socket="}, flags...)...)
 	var d diagnosis
 	if bad := json.Unmarshal([]byte(out), &d); bad != nil || err != nil || d.Lacking != 0 || len(d.Findings) == 0 {
@@ -124,31 +126,34 @@ func TestDoctorExit(t *testing.T) {
 	}
 }
 
-// TestRunningExporter checks which process the flags are taken from.
-func TestRunningExporter(t *testing.T) {
+// TestRefusedConfiguration: a file that is refused is on the status page, in the output of
+// who and of doctor, with file, line and key, and without the value: it can be a password.
+func TestRefusedConfiguration(t *testing.T) {
 	t.Parallel()
-	procfs := t.TempDir()
-	process := func(pid, cgroup string, words ...string) {
-		for name, text := range map[string]string{"cgroup": cgroup, "cmdline": strings.Join(words, "\x00") + "\x00"} {
-			if err := errors.Join(os.MkdirAll(filepath.Join(procfs, pid), 0o755), os.WriteFile(filepath.Join(procfs, pid, name), []byte(text), 0o600)); err != nil {
-				t.Fatal(err)
-			}
+	state, flags := compile(t, "t4", "--no-pods")
+	file := tempFile(t, "accel.yml", "collect: {interval: 1s}\n")
+	n := startOn(t, state, append(flags, "--config.file="+file)...)
+	n.until(`^accel_device_up\{device="GPU-.*\} 1`)
+	shown := func() string {
+		_, page := n.get("/")
+		who, _, _ := outcome(t.Context(), "who", "--url="+n.url)
+		doctor, _, _ := outcome(t.Context(), "doctor", "--url="+n.url)
+		return "PAGE " + page + "\nWHO " + who + "\nDOCTOR " + doctor
+	}
+	writeFile(t, file, "collect:\n  interval: 1s\nalertmanager:\n  url_timeouts: 1\nxid: {baseline_extra: [hunter2]}\n")
+	n.until(`^accel_config_last_reload_successful 0$`)
+	mistakes := regexp.QuoteMeta(file) + `:4: alertmanager.url_timeouts: unknown key.*` // and the next
+	for _, want := range []string{
+		`(?s)PAGE.*state warn">refused</span> <strong><bdi>configuration.*:4: alertmanager.url_timeouts.*:5: xid.baseline_extra\[0\].*WHO`,
+		`(?s)WHO.*configuration: ` + mistakes + `.*DOCTOR`, `(?s)DOCTOR.*LACKS +configuration +` + mistakes,
+	} {
+		if text := shown(); !regexp.MustCompile(want).MatchString(text) || strings.Contains(text, "hunter2") {
+			t.Errorf("%s does not match\n%s", want, text)
 		}
 	}
-	process("9", "0::/a", "accel-exporter", "doctor")
-	process("8", "0::/a", "/usr/local/bin/accel-exporter", "--web.listen-address=:1", "--config.file=a b")
-	process("7", "0::/a", "accel-exporter", "worker", "nvidia")
-	process("6", "0::/a", "accel-exporter", "who")
-	process("5", "0::/a", "bash")
-	if pid, args := runningExporter(procfs, 9); pid != 8 || !cmp.Equal(args, []string{"--web.listen-address=:1", "--config.file=a b"}) {
-		t.Errorf("%d %q", pid, args)
-	}
-	process("4", "0::/b", "accel-exporter")
-	if pid, _ := runningExporter(procfs, 9); pid != 8 {
-		t.Errorf("of two, one in this container: %d", pid)
-	}
-	process("3", "0::/a", "accel-exporter")
-	if pid, _ := runningExporter(procfs, 9); pid != 0 {
-		t.Errorf("of two in this container: %d", pid)
+	writeFile(t, file, "collect: {interval: 1s}\n")
+	n.until(`^accel_config_last_reload_successful 1$`)
+	if text := shown(); strings.Contains(text, "baseline_extra") || !strings.Contains(text, "ok     source nvidia") {
+		t.Errorf("after the file is corrected\n%s", text)
 	}
 }

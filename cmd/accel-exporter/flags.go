@@ -116,19 +116,15 @@ func (f *flags) check() error {
 func (f *flags) warnings() []string {
 	var all []string
 	warn := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	for flag, paths := range map[string][]string{
-		"nvml.library":          {f.sources.nvmlLibrary},
-		"kernel-log.path":       {f.sources.kernelLog},
-		"path.devicetree":       {f.sources.deviceTree},
-		"path.pod-logs":         {f.pods.logs},
-		"podresources.socket":   {f.pods.socket},
-		"kubernetes.token-file": {f.pods.tokenFile},
-		"kubernetes.ca-file":    {f.pods.caFile},
+	for flag, path := range map[string]string{
+		"nvml.library":        f.sources.nvmlLibrary,
+		"kernel-log.path":     f.sources.kernelLog,
+		"path.devicetree":     f.sources.deviceTree,
+		"path.pod-logs":       f.pods.logs,
+		"podresources.socket": f.pods.socket,
 	} {
-		for _, path := range paths {
-			if _, err := os.Stat(path); f.asked(flag) && path != "" && errors.Is(err, fs.ErrNotExist) {
-				warn("--%s: %s does not exist yet", flag, path)
-			}
+		if _, err := os.Stat(path); f.asked(flag) && path != "" && errors.Is(err, fs.ErrNotExist) {
+			warn("--%s: %s does not exist yet", flag, path)
 		}
 	}
 	slices.Sort(all)

@@ -32,14 +32,11 @@ type podFlags struct {
 	interval time.Duration
 	logs     string
 
-	api       bool
-	slices    bool
-	server    string
-	tokenFile string
-	caFile    string
-	node      string
-	labels    []string
-	contexts  []string // annotations with a trace context, by the flags of traces
+	api      bool
+	slices   bool
+	node     string
+	labels   []string
+	contexts []string // annotations with a trace context, by the flags of traces
 }
 
 func (f *podFlags) add(app *kingpin.Application) {
@@ -51,9 +48,6 @@ func (f *podFlags) add(app *kingpin.Application) {
 	app.Flag("kubernetes.resource-slices", "Read the devices of this node's DRA drivers from the API server and the administrative access of claims too. Requires permission to list and watch resourceslices and to get resourceclaims.").BoolVar(&f.slices)
 	app.Flag("kubernetes.pod-label", "Label of pods to keep: a key, or a pattern such as app.kubernetes.io/*. Repeatable.").PlaceHolder("KEY").StringsVar(&f.labels)
 	app.Flag("kubernetes.node", "Name of this node in Kubernetes.").Envar("NODE_NAME").PlaceHolder("NAME").StringVar(&f.node)
-	app.Flag("kubernetes.api-server", "URL of the API server, https://HOST:PORT. The default is that of the exporter's cluster.").PlaceHolder("URL").StringVar(&f.server)
-	app.Flag("kubernetes.token-file", "File with the bearer token for the API server. The default is that of the pod.").PlaceHolder("FILE").StringVar(&f.tokenFile)
-	app.Flag("kubernetes.ca-file", "File with the certificate authorities of the API server. The default is that of the pod.").PlaceHolder("FILE").StringVar(&f.caFile)
 }
 
 // nodeOrHost returns the node's name, else the host's, which in a container is
@@ -95,15 +89,6 @@ func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Log
 	}
 	if f.api || f.slices || f.kubelet != "" {
 		watch := kube.InCluster(os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"))
-		if f.server != "" {
-			watch.Server, watch.TokenFile, watch.CAFile = f.server, "", ""
-		}
-		if f.tokenFile != "" {
-			watch.TokenFile = f.tokenFile
-		}
-		if f.caFile != "" {
-			watch.CAFile = f.caFile
-		}
 		watch.Node, watch.Labels, watch.Contexts = f.node, f.labels, f.contexts
 		watch.Kubelet, watch.Pods, watch.Slices = f.kubelet, f.api, f.slices
 		api, err := kube.New(watch)

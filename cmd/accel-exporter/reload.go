@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
+	"regexp"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -14,6 +18,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/internal/config"
 	"github.com/accel-exporter/accel-exporter/internal/config/strict"
+	"github.com/accel-exporter/accel-exporter/internal/status"
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 )
 
@@ -91,12 +96,20 @@ type reloader struct {
 	inputs  []*input // used by run only
 	applied func()   // called after all inputs are applied
 	log     *slog.Logger
+	mu      sync.Mutex
+	refused map[string]refusal // by path
 	// ok and success are the metrics of reloads.
 	ok, success prometheus.Gauge
 }
 
+// refusal is why the content of a file is not in force.
+type refusal struct {
+	since time.Time
+	err   error
+}
+
 func newReloader(inputs []*input, applied func(), log *slog.Logger) *reloader {
-	r := &reloader{inputs: inputs, applied: applied, log: log}
+	r := &reloader{inputs: inputs, applied: applied, log: log, refused: map[string]refusal{}}
 	r.ok = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "accel_config_last_reload_successful",
 		Help: "1 if the last configuration that was read is in force; 0 if it was refused and an older one is in force.",
@@ -165,6 +178,9 @@ func (r *reloader) reload(why string) {
 			r.rejected(in.path, why, err)
 			continue
 		}
+		r.mu.Lock()
+		delete(r.refused, in.path)
+		r.mu.Unlock()
 		applies = append(applies, apply)
 	}
 	if len(applies) < len(r.inputs) {
@@ -181,5 +197,26 @@ func (r *reloader) reload(why string) {
 // rejected records that the current content of a file was rejected.
 func (r *reloader) rejected(path, why string, err error) {
 	r.ok.Set(0)
+	r.mu.Lock()
+	r.refused[path] = refusal{time.Now(), err}
+	r.mu.Unlock()
 	r.log.Error("Configuration rejected, the previous one remains active", "file", path, "why", why, "err", err)
+}
+
+// foundValue is the value in the text of a mistake.
+var foundValue = regexp.MustCompile(`found (?:"(?:\\.|[^"\\])*"…?|the \w+ [^;,]+)`)
+
+// refusals are the files whose content is not in force, for the status page. They have
+// no values of the files, which can be passwords: the log has them.
+func (r *reloader) refusals() (list []status.Remark) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, path := range slices.Sorted(maps.Keys(r.refused)) {
+		list = append(list, status.Remark{
+			What: "configuration", Found: foundValue.ReplaceAllString(r.refused[path].err.Error(), "found another value"),
+			Expected: "a file without a mistake; until then, what was read before stays in force",
+			Cure:     "Correct the file: it is read again when it changes", Tone: "bad", Since: r.refused[path].since,
+		})
+	}
+	return list
 }

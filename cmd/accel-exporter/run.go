@@ -84,7 +84,8 @@ func runExporter(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		traces = followTraces(sender, &f.pods, allocs, node.sampler)
 		serve.registry.MustRegister(traces)
 	}
-	page := statusOptions(node, serve.alerts, f.telemetryPath)
+	page := statusOptions(f, node, serve.alerts)
+	page.Remarks = func() []status.Remark { return append(f.remarks(), serve.reload.refusals()...) }
 	page.Bundles, page.Permits = serve.bundles, f.permits
 	serve.page = status.New(page)
 	serve.recorder = openRecorder(&f.bundles, node, log)

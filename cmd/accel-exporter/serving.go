@@ -32,41 +32,26 @@ import (
 
 // webFlags is the command line of the web server.
 type webFlags struct {
-	web           *web.FlagConfig
-	telemetryPath string
-	maxRequests   int
-	statusPage    bool
-	hosts         []string
-	detail        string
+	web        *web.FlagConfig
+	statusPage bool
+	hosts      []string
+	detail     string
 }
 
 func (f *webFlags) add(app *kingpin.Application) {
 	f.web = webflag.AddFlags(app, defaultAddress)
-	app.Flag("web.telemetry-path", "Path under which metrics are served.").Default("/metrics").StringVar(&f.telemetryPath)
-	app.Flag("web.max-requests", "Largest number of concurrent scrapes; further ones get status 503.").Default("8").IntVar(&f.maxRequests)
 	app.Flag("web.status-page", "Serve a page for people at /, with the state of sources, devices, alerts, events and allocations.").Default("true").BoolVar(&f.statusPage)
 	app.Flag("web.host", "Name under which people reach this exporter, beside addresses, the node's name and names of a private domain; repeatable. Pages for people are refused under other names, unless --web.config.file protects them.").StringsVar(&f.hosts)
 	app.Flag("metrics.detail", "How much of each metric family is served: standard, with all series of a device that needs attention, or full. docs/metrics.md has the part of each family.").Default(standardDetail).EnumVar(&f.detail, standardDetail, fullDetail)
 }
 
 func (f *webFlags) check() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if f.telemetryPath == "" || f.telemetryPath[0] != '/' || reservedPath(f.telemetryPath) {
-		bad("--web.telemetry-path is %q; a path that begins with / and is not /, /device, /-/… or /debug/… is accepted", f.telemetryPath)
-	}
-	if strings.ContainsAny(f.telemetryPath, "{} ") {
-		bad("--web.telemetry-path is %q; a path without braces and blanks is accepted", f.telemetryPath)
-	}
 	for _, a := range *f.web.WebListenAddresses {
 		if !strings.Contains(a, "://") && !isAddress(a) {
-			bad("--web.listen-address is %q; HOST:PORT, :PORT or vsock://:PORT is accepted", a)
+			return fmt.Errorf("--web.listen-address is %q; HOST:PORT, :PORT or vsock://:PORT is accepted", a)
 		}
 	}
-	if f.maxRequests < 1 {
-		bad("--web.max-requests is %d; 1 or more is accepted", f.maxRequests)
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
 func isAddress(a string) bool {
@@ -76,6 +61,13 @@ func isAddress(a string) bool {
 	}
 	return err == nil
 }
+
+// metricsPath is the path of the metrics, and maxScrapes the number of concurrent
+// scrapes; further ones get status 503.
+const (
+	metricsPath = "/metrics"
+	maxScrapes  = 8
+)
 
 // serving serves the pages of a node.
 type serving struct {
@@ -100,7 +92,7 @@ func newServing(f *webFlags, node *sampling, fields *dcgmFields) *serving {
 		versioncollector.NewCollector("accel_exporter"),
 	)
 	p.exporter = exposition.New(node.sampler.Latest, p.registry, exposition.Options{
-		MaxInFlight:  f.maxRequests,
+		MaxInFlight:  maxScrapes,
 		WriteTimeout: 30 * time.Second,
 		Log:          p.log,
 		Registry:     p.registry,
@@ -127,15 +119,15 @@ func (p *serving) show() {
 }
 
 // statusOptions returns the inputs of the status page.
-func statusOptions(node *sampling, a *alerts, metrics string) status.Options {
+func statusOptions(f *flags, node *sampling, a *alerts) status.Options {
 	return status.Options{
 		Node:        node.flags.pods.nodeOrHost(),
 		Version:     "accel-exporter " + version.Info() + " " + version.BuildContext(),
-		Metrics:     strings.TrimPrefix(metrics, "/"),
 		Snapshot:    node.sampler.Latest,
 		History:     &node.history,
 		Allocations: node.pods.state,
 		Explain:     explainRefusal,
+		AsksFor:     f.asksFor,
 		Alerts:      a.status,
 		Log:         node.log,
 	}
@@ -174,11 +166,6 @@ func (p *serving) run(ctx context.Context) error {
 	return nil
 }
 
-// reservedPath reports whether a path is reserved for other pages.
-func reservedPath(path string) bool {
-	return path == "/" || path == status.DevicePath || strings.HasPrefix(path, "/-/") || strings.HasPrefix(path, "/debug/")
-}
-
 // privateDomains are names that no public site has.
 var privateDomains = []string{".localhost", ".local", ".internal", ".home.arpa", ".svc"}
 
@@ -211,7 +198,7 @@ func (p *serving) forPeople(next http.HandlerFunc) http.HandlerFunc {
 // send a request gains nothing by it.
 func (p *serving) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET "+p.flags.telemetryPath, promhttp.InstrumentMetricHandler(p.registry, p.exporter))
+	mux.Handle("GET "+metricsPath, promhttp.InstrumentMetricHandler(p.registry, p.exporter))
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "accel-exporter is alive. accel_source_up on the metrics page shows what it can read.")
 	})
@@ -228,7 +215,7 @@ func (p *serving) handler() http.Handler {
 	people := p.forPeople(mux.ServeHTTP)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case p.flags.telemetryPath, "/-/healthy", "/-/ready":
+		case metricsPath, "/-/healthy", "/-/ready":
 			mux.ServeHTTP(w, r)
 		default:
 			people(w, r)
@@ -271,7 +258,7 @@ func (p *serving) ready(w http.ResponseWriter, _ *http.Request) {
 
 // landing is / without the status page.
 func (p *serving) landing(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprintf(w, "accel-exporter %s\n\nMetrics: %s\nJSON: /debug/state, /debug/status, /debug/rules, /debug/bundle\nProbes: /-/healthy, /-/ready\n", version.Info(), p.flags.telemetryPath)
+	fmt.Fprintf(w, "accel-exporter %s\n\nMetrics: %s\nJSON: /debug/state, /debug/status, /debug/rules, /debug/bundle\nProbes: /-/healthy, /-/ready\n", version.Info(), metricsPath)
 }
 
 // debugState serves the latest Snapshot.

@@ -282,7 +282,8 @@ func (f *frame) print(s *screen) {
 	}
 }
 
-// sources prints the sources that are not well, each with its error and what to do. A
+// sources prints the sources that are not well, each with its error and what to do, and
+// the files whose content is not in force. A
 // source without hardware matters where no source has some.
 func (f *frame) sources(s *screen) {
 	for i := range f.view.Sources {
@@ -292,6 +293,12 @@ func (f *frame) sources(s *screen) {
 		}
 		s.paragraph(toneColor[x.Tone], "", x.Name+" "+x.Word+": "+strings.ReplaceAll(cmp.Or(x.Err, x.Meaning), "\n", "; "))
 		s.remedy(x.Cure, x.Doc)
+	}
+	for _, r := range f.view.Remarks {
+		if r.Tone == "bad" {
+			s.paragraph(yellow, "", r.What+": "+strings.ReplaceAll(r.Found, "\n", "; "))
+			s.remedy(r.Cure+".", "")
+		}
 	}
 }
 

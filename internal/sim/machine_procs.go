@@ -35,6 +35,7 @@ func (s *State) tellProcesses(t *faketree.Tree) {
 			t.Mkdir(dir + "/" + attr(s.Get(key), "name"))
 		}
 	}
+	t.Set("/proc/1/cgroup", "0::/init.scope\n")
 	for _, pid := range s.pids() {
 		rec := s.Get("proc." + pid)
 		comm := attr(rec, "name")

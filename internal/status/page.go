@@ -25,10 +25,9 @@ import (
 
 // Options are the inputs of a Page. None of the functions may block.
 type Options struct {
-	// Node is the name of the node, Version that of the exporter, Metrics the path
-	// of the metrics.
-	Node, Version, Metrics string
-	Snapshot               func() *collector.Snapshot
+	// Node is the name of the node, Version that of the exporter.
+	Node, Version string
+	Snapshot      func() *collector.Snapshot
 	// History has the readings of the last ten minutes; nil for none.
 	History *history.Ring
 	// Allocations returns the report, and the states of kubelet and API server: nil
@@ -36,6 +35,10 @@ type Options struct {
 	Allocations func() (*allocation.Report, *podmap.Status, *kube.Status)
 	// Explain returns what is missing where the driver refuses a call, and what permits it.
 	Explain func(call string) (lost, remedy string)
+	// Remarks are the exporter's about itself, and AsksFor reports whether a flag or the
+	// node asks for a source.
+	Remarks func() []Remark
+	AsksFor func(source string) bool
 	// Alerts returns nil if no rules are evaluated.
 	Alerts func() *Alerts
 	// Bundles returns the bundles of evidence, which are shown to whom Permits permits.
@@ -69,6 +72,12 @@ type request struct {
 func New(o Options) *Page {
 	if o.Explain == nil {
 		o.Explain = func(string) (string, string) { return "", "" }
+	}
+	if o.Remarks == nil {
+		o.Remarks = func() []Remark { return nil }
+	}
+	if o.AsksFor == nil {
+		o.AsksFor = func(string) bool { return false }
 	}
 	if o.History == nil {
 		o.History = &history.Ring{}

@@ -42,7 +42,7 @@ func (w *world) record(at time.Time) {
 
 func (w *world) page() *Page {
 	return New(Options{
-		Node: "node1", Version: "accel-exporter 1.2.3", Metrics: "metrics",
+		Node: "node1", Version: "accel-exporter 1.2.3",
 		Snapshot:    func() *collector.Snapshot { return w.snap },
 		History:     &w.history,
 		Allocations: func() (*allocation.Report, *podmap.Status, *kube.Status) { return w.report, w.kubelet, nil },

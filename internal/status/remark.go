@@ -5,14 +5,16 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// Remark is something about the node that belongs to no row: good, neutral where a
-// part of the metrics is missing, or warn.
+// Remark is something about the node or the exporter that belongs to no row: good,
+// neutral where a part of the metrics is missing, warn, or bad, which is a notice.
 type Remark struct {
 	What, Found, Expected, Cure, Tone string
+	Since                             time.Time `json:",omitzero"`
 }
 
 // remarks adds the drivers, and what they lack.
@@ -60,7 +62,7 @@ func (v *View) remarks(s *collector.Snapshot, explain func(call string) (lost, r
 	}
 	switch {
 	case len(unbound) > 0:
-		v.Remarks = append(v.Remarks, Remark{"driver amdgpu", "not bound to " + strings.Join(unbound, ", "), "bound to each GPU that programs on this node use", "modprobe amdgpu; journalctl -k --grep=amdgpu shows why it gave up a GPU", neutral})
+		v.Remarks = append(v.Remarks, Remark{What: "driver amdgpu", Found: "not bound to " + strings.Join(unbound, ", "), Expected: "bound to each GPU that programs on this node use", Cure: "modprobe amdgpu; journalctl -k --grep=amdgpu shows why it gave up a GPU", Tone: neutral})
 	case len(bound) > 0:
 		v.Remarks = append(v.Remarks, Remark{What: "driver amdgpu", Found: fmt.Sprintf("%d of %d GPUs have a driver", len(bound), len(bound)), Tone: good})
 	}
@@ -70,11 +72,11 @@ func (v *View) remarks(s *collector.Snapshot, explain func(call string) (lost, r
 		for _, file := range slices.Sorted(maps.Keys(files)) {
 			texts = append(texts, file+": "+files[file])
 		}
-		v.Remarks = append(v.Remarks, Remark{"device files", strings.Join(texts, ", "), "each file exists, belongs to its device, and has the mode of the driver's configuration", "nvidia-modprobe -c 0 -u creates those of NVIDIA, udev those of AMD once amdgpu is loaded; docs/runbooks/AcceleratorDegraded.md", warn})
+		v.Remarks = append(v.Remarks, Remark{What: "device files", Found: strings.Join(texts, ", "), Expected: "each file exists, belongs to its device, and has the mode of the driver's configuration", Cure: "nvidia-modprobe -c 0 -u creates those of NVIDIA, udev those of AMD once amdgpu is loaded; docs/runbooks/AcceleratorDegraded.md", Tone: warn})
 	case usable > 0:
 		v.Remarks = append(v.Remarks, Remark{What: "device files", Found: fmt.Sprintf("%d usable", usable), Tone: good})
 	}
 	for _, l := range slices.SortedFunc(maps.Keys(refused), func(a, b lost) int { return strings.Compare(a.what, b.what) }) {
-		v.Remarks = append(v.Remarks, Remark{"refused calls", strings.Join(slices.Sorted(maps.Keys(refused[l])), ", "), l.what, l.remedy, neutral})
+		v.Remarks = append(v.Remarks, Remark{What: "refused calls", Found: strings.Join(slices.Sorted(maps.Keys(refused[l])), ", "), Expected: l.what, Cure: l.remedy, Tone: neutral})
 	}
 }

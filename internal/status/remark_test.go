@@ -1,7 +1,6 @@
 package status
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -19,13 +18,17 @@ func TestUnboundAMD(t *testing.T) {
 		return d
 	}
 	for want, devices := range map[string][]collector.Device{
-		"[]": {{Vendor: "amd", Class: collector.FPGA}, {Vendor: "nvidia", Class: collector.GPU}},
-		"[{driver amdgpu 2 of 2 GPUs have a driver   good}]": {gpu("0000:c1:00.0", "amdgpu"), gpu("0000:c3:00.0", "vfio-pci")},
-		"[{driver amdgpu not bound to 0000:c3:00.0 bound to each GPU that programs on this node use modprobe amdgpu; journalctl -k --grep=amdgpu shows why it gave up a GPU neutral}]": {gpu("0000:c1:00.0", "amdgpu"), gpu("0000:c3:00.0", "")},
+		"": {{Vendor: "amd", Class: collector.FPGA}, {Vendor: "nvidia", Class: collector.GPU}},
+		"good: driver amdgpu 2 of 2 GPUs have a driver": {gpu("0000:c1:00.0", "amdgpu"), gpu("0000:c3:00.0", "vfio-pci")},
+		"neutral: driver amdgpu not bound to 0000:c3:00.0": {gpu("0000:c1:00.0", "amdgpu"), gpu("0000:c3:00.0", "")},
 	} {
 		var v View
 		v.remarks(&collector.Snapshot{Devices: devices}, nil)
-		if got := fmt.Sprint(v.Remarks); got != want {
+		got := ""
+		for _, r := range v.Remarks {
+			got += r.Tone + ": " + r.What + " " + r.Found
+		}
+		if got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

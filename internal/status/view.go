@@ -45,6 +45,9 @@ const (
 // a device is not healthy.
 const inPart = "up, in part"
 
+// notHere is the word for a source without hardware.
+const notHere = "not on this machine"
+
 // silent is the word for a device that does not answer and has not been judged for that
 // yet.
 const silent = "not answering"
@@ -56,21 +59,21 @@ var states = map[string]string{"healthy": good, "degraded": warn, "failed": bad,
 
 // View is what the page of a Snapshot shows, of the node or of a device.
 type View struct {
-	Node, Version, Metrics, Title string
-	Time                          time.Time
-	Headline                      string
-	Tone                          string
-	Notices                       []Notice
-	Sources                       []Source
-	Remarks                       []Remark
-	Devices                       []Device
-	Alerts                        *Alerts
-	Events                        []Event
-	Allocations                   []Allocation `json:"-"` // all Holders
-	Uncertain                     string       // why the allocations are not certain
-	Unmanaged                     bool         // there is no kubelet: processes use the devices
-	Resources                     []allocation.Resource
-	Strays                        []string // allocations and processes that belong to nothing
+	Node, Version, Title string
+	Time                 time.Time
+	Headline             string
+	Tone                 string
+	Notices              []Notice
+	Sources              []Source
+	Remarks              []Remark
+	Devices              []Device
+	Alerts               *Alerts
+	Events               []Event
+	Allocations          []Allocation `json:"-"` // all Holders
+	Uncertain            string       // why the allocations are not certain
+	Unmanaged            bool         // there is no kubelet: processes use the devices
+	Resources            []allocation.Resource
+	Strays               []string // allocations and processes that belong to nothing
 	// More are how many further ones there are.
 	More   struct{ Notices, Alerts, Allocations, Strays int }
 	Device *Detail // on the page of a device
@@ -208,7 +211,7 @@ func (a *Alert) Tone() string {
 
 // view returns what the page of a Snapshot shows.
 func (p *Page) view(s *collector.Snapshot) *View {
-	v := &View{Node: p.o.Node, Version: p.o.Version, Metrics: p.o.Metrics, Title: p.o.Node, Time: s.Time}
+	v := &View{Node: p.o.Node, Version: p.o.Version, Title: p.o.Node, Time: s.Time}
 	report, kubelet, api := p.o.Allocations()
 	for i := range s.Sources {
 		v.Sources = append(v.Sources, sourceOf(&s.Sources[i], s.Time))
@@ -216,6 +219,7 @@ func (p *Page) view(s *collector.Snapshot) *View {
 	if kubelet != nil {
 		v.Sources = append(v.Sources, kubeletSource(kubelet))
 	}
+	v.missing(s, p.o.AsksFor)
 	if api != nil {
 		feed := &api.Pods
 		if (feed.State == kube.StateFresh || feed.State == kube.StateNone) && api.Slices != nil {
@@ -223,6 +227,7 @@ func (p *Page) view(s *collector.Snapshot) *View {
 		}
 		v.Sources = append(v.Sources, polled(APIServer, string(feed.State), feed.Reason, feed.Age, Explain(APIServer, "")))
 	}
+	v.Remarks = p.o.Remarks()
 	v.remarks(s, p.o.Explain)
 	v.devices(p, s, report)
 	v.events(s)
@@ -251,7 +256,7 @@ func sourceOf(s *collector.Status, now time.Time) Source {
 	out.Trouble = Explain(s.Source, s.Reason)
 	switch s.Reason {
 	case collector.SourceAbsent:
-		out.State, out.Took = State{"not on this machine", neutral}, ""
+		out.State, out.Took = State{notHere, neutral}, ""
 	case collector.SourceStarting, collector.SourceReloaded:
 		out.State = State{"starting", neutral}
 	case collector.SourceReleased:
@@ -267,9 +272,30 @@ func kubeletSource(s *podmap.Status) Source {
 	out := polled(Kubelet, string(s.State), s.Reason, s.Age, trouble)
 	out.Took = s.Took.Round(time.Millisecond / 10).String()
 	if s.State == podmap.StateAbsent {
-		out.State, out.Trouble, out.Took = State{"not on this machine", neutral}, trouble, ""
+		out.State, out.Trouble, out.Took = State{notHere, neutral}, trouble, ""
 	}
 	return out
+}
+
+// missing finds the sources without hardware that a flag or the node asks for. asks is
+// not consulted for NVIDIA's driver where GPUs of NVIDIA are on the bus.
+func (v *View) missing(s *collector.Snapshot, asks func(source string) bool) {
+	gpus := 0
+	for i := range s.Devices {
+		if d := &s.Devices[i]; d.Vendor == "nvidia" && d.Class == collector.GPU && d.Parent == "" {
+			gpus++
+		}
+	}
+	for i := range v.Sources {
+		x := &v.Sources[i]
+		switch {
+		case x.Word != notHere:
+		case x.Name == "nvidia" && gpus > 0:
+			x.State, x.Err = State{"missing", bad}, fmt.Sprintf("%d NVIDIA GPUs on the bus; %s", gpus, x.Err)
+		case asks(x.Name):
+			x.State = State{"missing", warn}
+		}
+	}
 }
 
 // polled returns the kubelet or the API server as a source. Their states have the same
@@ -607,6 +633,11 @@ func (v *View) headline() {
 		s := &v.Sources[i]
 		if s.Word != inPart && (s.Tone == bad || s.Tone == warn) {
 			v.Notices = append(v.Notices, Notice{State: s.State, What: "source " + s.Name, Why: cmp.Or(s.Err, s.Meaning), Cure: s.Cure, Doc: s.Doc})
+		}
+	}
+	for _, r := range v.Remarks {
+		if r.Tone == bad {
+			v.Notices = append(v.Notices, Notice{State: State{"refused", warn}, What: r.What, Why: strings.ReplaceAll(r.Found, "\n", "; "), Cure: r.Cure, Since: r.Since})
 		}
 	}
 	count := map[string]int{}
