@@ -19,7 +19,7 @@ func TestUnboundAMD(t *testing.T) {
 	}
 	for want, devices := range map[string][]collector.Device{
 		"": {{Vendor: "amd", Class: collector.FPGA}, {Vendor: "nvidia", Class: collector.GPU}},
-		"good: driver amdgpu 2 of 2 GPUs have a driver": {gpu("0000:c1:00.0", "amdgpu"), gpu("0000:c3:00.0", "vfio-pci")},
+		"good: driver amdgpu 2 of 2 GPUs have a driver":    {gpu("0000:c1:00.0", "amdgpu"), gpu("0000:c3:00.0", "vfio-pci")},
 		"neutral: driver amdgpu not bound to 0000:c3:00.0": {gpu("0000:c1:00.0", "amdgpu"), gpu("0000:c3:00.0", "")},
 	} {
 		var v View
