@@ -333,7 +333,7 @@ func TestStatusPageHostileTexts(t *testing.T) {
 		return snap, report, alerts
 	}
 	p := status.New(status.Options{
-		Node: "node1", Metrics: "metrics", Log: slog.New(slog.DiscardHandler),
+		Node: "node1", Log: slog.New(slog.DiscardHandler),
 		Snapshot: func() *collector.Snapshot { snap, _, _ := haunted(); return snap },
 		Allocations: func() (*allocation.Report, *podmap.Status, *kube.Status) {
 			_, report, _ := haunted()
