@@ -51,7 +51,7 @@ var (
 	})
 	DeviceBundle = define(Metric{
 		Name:   "accel_device_bundle_timestamp_seconds",
-		Help:   "Latest bundle of evidence of a whole device: the time of the fault, seconds since the epoch. Absent for a device without one, and without --bundle.directory.",
+		Help:   "Latest bundle of evidence of a whole device. The value is the time at which a label last changed, seconds since the epoch, so the greatest value of several is the latest. Absent for a device without one, and without --bundle.directory.",
 		Kind:   Mark,
 		Labels: []string{"state", "location", "sha256"},
 		Range:  timestamp,

@@ -96,7 +96,7 @@ func (e *exporters) Prove(ctx context.Context, node string) (*remediation.Proof,
 }
 
 // families are the families that a proof is made from.
-var families = []string{collector.SourceUp.Name, collector.DeviceHealth.Name, collector.FaultMemory.Name, processStart}
+var families = []string{collector.SourceUp.Name, collector.DeviceHealth.Name, collector.FaultMemory.Name, collector.DeviceBundle.Name, processStart}
 
 const processStart = "process_start_time_seconds"
 
@@ -161,6 +161,13 @@ func read(page []byte, to *remediation.Proof) error {
 		if id := labels["device"]; m.GetGauge().GetValue() == 1 && (to.Devices[id] == "" || to.Devices[id] == "healthy") {
 			to.Devices[id] = labels["state"]
 		}
+	}
+	for _, m := range found[collector.DeviceBundle.Name].GetMetric() {
+		labels := labelsOf(m)
+		if to.Evidence == nil {
+			to.Evidence = map[string]remediation.Evidence{}
+		}
+		to.Evidence[labels["device"]] = remediation.Evidence{State: labels["state"], Place: labels["location"] + ", SHA-256 " + labels["sha256"]}
 	}
 	start := found[processStart].GetMetric()
 	if memory := found[collector.FaultMemory.Name].GetMetric(); len(memory) > 0 {

@@ -31,7 +31,7 @@ process_start_time_seconds 1.7e+09
 other{device="not closed
 `
 
-// A proof is made from three families of the page. Whatever is no complete page of an
+// A proof is made from families of the page. Whatever is no complete page of an
 // exporter is an error, which names the address.
 func TestProve(t *testing.T) {
 	page, status := proofPage, http.StatusOK
@@ -54,7 +54,8 @@ func TestProve(t *testing.T) {
 		t.Error(err, diff)
 	}
 	page += "# TYPE accel_fault_memory_timestamp_seconds gauge\naccel_fault_memory_timestamp_seconds 1.6e+09\n"
-	if got, err = e.Prove(t.Context(), "n1"); err != nil || got.Since.Unix() != 1.6e9 {
+	page += "# TYPE accel_device_bundle_timestamp_seconds gauge\naccel_device_bundle_timestamp_seconds{device=\"GPU-1\",state=\"saved\",location=\"/a\",sha256=\"0f\"} 1.6e+09\n"
+	if got, err = e.Prove(t.Context(), "n1"); err != nil || got.Since.Unix() != 1.6e9 || got.Evidence["GPU-1"] != (remediation.Evidence{State: "saved", Place: "/a, SHA-256 0f"}) {
 		t.Error(got, err)
 	}
 	for want, change := range map[string]func(){

@@ -149,6 +149,7 @@ func (c *Controller) pass(ctx context.Context) {
 	returning := policy.Returning(now)
 	now.Jobs = c.testJobs(ctx, returning) // before the proofs, which cover the whole test then
 	now.Missing = c.prove(ctx, returning)
+	now.Evidence = c.evidence(ctx, policy, policy.failing(now), began)
 	plan := policy.Plan(now)
 	steps := plan.steps()
 	if !c.o.Act {

@@ -223,7 +223,7 @@ func TestDeviceByHand(t *testing.T) {
 	if len(r.rules) > 0 {
 		t.Errorf("a rule without a record has an effect: %+v", r.rules)
 	}
-	r.pass(t, time.Minute, lostOn(1, r.now))
+	r.pass(t, 2*time.Minute, lostOn(1, r.now)) // waits for the evidence of an exporter that is down
 	r.pass(t, 3*time.Minute)
 	r.rules[rule.Name].Annotations[AdmitAnnotation] = "tested"
 	r.pass(t, 30*time.Second)

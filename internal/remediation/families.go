@@ -33,7 +33,7 @@ var (
 		Kind:   collector.Gauge,
 		Labels: []string{"pool", "reason"},
 		Range:  count,
-		Values: []string{"reason: hold (the annotation accel.health/hold), suppressed (the alert is silenced, inhibited or no longer listed), share (limits.share), hour (limits.per_hour), pace (limits.returns_per_hour), breaker, unknown (an Alertmanager that may know the alert does not answer), policy (the policy has changed and does not cover what the node is out for), exporter (the exporter of the node does not answer, or has forgotten the fault), source (a source of the exporter does not answer), device (a device that the alerts named is not healthy, or another has failed), test (the test before the return has not passed yet), eviction (NoExecute would evict pods that the alerts do not name; the device has NoSchedule)"},
+		Values: []string{"reason: hold (the annotation accel.health/hold), suppressed (the alert is silenced, inhibited or no longer listed), share (limits.share), hour (limits.per_hour), pace (limits.returns_per_hour), breaker, unknown (an Alertmanager that may know the alert does not answer), policy (the policy has changed and does not cover what the node is out for), exporter (the exporter of the node does not answer, or has forgotten the fault), source (a source of the exporter does not answer), device (a device that the alerts named is not healthy, or another has failed), test (the test before the return has not passed yet), eviction (NoExecute would evict pods that the alerts do not name; the device has NoSchedule), evidence (the exporter is writing or sending the evidence of the fault)"},
 	}
 	plannedNodes = &collector.Metric{
 		Name:   "accel_remediator_planned_nodes",

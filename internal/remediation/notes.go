@@ -42,6 +42,9 @@ func (c *Controller) note(ctx context.Context, s *Step) {
 			reason = "AcceleratorsNeedInspection"
 			message = fmt.Sprintf("%s repeatedly, now for %s. Inspect the hardware, then remove the annotation %s of %s %s.", what, alerts, InspectAnnotation, kind, name)
 		}
+		if s.Evidence != "" {
+			message = strings.TrimSuffix(message, ".") + ". " + s.Evidence
+		}
 		c.put(ctx, &Note{Node: s.Node, Warning: true, Reason: reason, Message: message}, s, now)
 	}
 	for _, pod := range s.Hurt {

@@ -25,12 +25,13 @@ const (
 	WithheldDevice     = "device"     // a device that the alerts named is not healthy, or another has failed
 	WithheldTest       = "test"       // the test before the return has not passed yet
 	WithheldEviction   = "eviction"   // NoExecute would evict pods that the alerts do not name
+	WithheldEvidence   = "evidence"   // the exporter is writing or sending the evidence of the fault
 )
 
 // Withheld lists those reasons.
 var Withheld = []string{
 	WithheldHold, WithheldSuppressed, WithheldShare, WithheldHour, WithheldPace, WithheldBreaker, WithheldUnknown, WithheldPolicy,
-	WithheldExporter, WithheldSource, WithheldDevice, WithheldTest, WithheldEviction,
+	WithheldExporter, WithheldSource, WithheldDevice, WithheldTest, WithheldEviction, WithheldEvidence,
 }
 
 // Plan lists the actions that are due now. As JSON it is the page /debug/plan.
@@ -70,6 +71,8 @@ type Step struct {
 	// Evict are the pods to evict, Hurt the pods that the alerts name.
 	Evict []Pod `json:"evict"`
 	Hurt  []Pod `json:"hurt"`
+	// Evidence is whether the evidence of the fault is saved, for the Event.
+	Evidence string `json:"-"`
 	// Refused are the pods of Evict that a disruption budget keeps on the node, in
 	// a dry run only.
 	Refused []Pod `json:"refused"`
@@ -114,7 +117,9 @@ type Situation struct {
 	Missing map[string]Missing
 	// Jobs are the Jobs of the tests that were begun, by key.
 	Jobs map[string]JobState
-	Now  time.Time
+	// Evidence is that of what is about to be taken out as failed, by key.
+	Evidence map[string]EvidenceOf
+	Now      time.Time
 }
 
 // Returning returns the nodes and devices that may return if their exporters prove that
@@ -193,6 +198,8 @@ func (p *Policy) step(n *Node, w *want, r *Record, in *Situation, c *counts) Ste
 	if r != nil {
 		s.Since = r.Since
 	}
+	evidence := in.Evidence[n.key()]
+	s.Evidence = evidence.Text
 	switch {
 	case n.exempt():
 		s.Withheld = WithheldHold
@@ -206,6 +213,8 @@ func (p *Policy) step(n *Node, w *want, r *Record, in *Situation, c *counts) Ste
 		s.Withheld = WithheldSuppressed
 	case r != nil && rank[w.health] > rank[r.Health] && c.open(p.pool(n)):
 		s.Withheld = WithheldBreaker
+	case evidence.Wait:
+		s.Withheld, s.Missing = WithheldEvidence, evidence.Text
 	case r == nil:
 		if s.Withheld = c.refuses(p.pool(n), n); s.Withheld == "" {
 			p.begin(&s, n, w, now)

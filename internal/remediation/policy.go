@@ -25,10 +25,13 @@ type Policy struct {
 	Rules []Rule `yaml:"rules"`
 	// Settle is how long an alert must be absent before its actions are reverted,
 	// 10s to 24h.
-	Settle  time.Duration `yaml:"settle" accept:"10s..24h"`
-	Limits  Limits        `yaml:"limits"`
-	Breaker Breaker       `yaml:"breaker"`
-	Repeat  Repeat        `yaml:"repeat"`
+	Settle time.Duration `yaml:"settle" accept:"10s..24h"`
+	// Evidence is how long a failed node or device waits until its exporter has saved the
+	// evidence, 0s to 10m, from the start of the alert.
+	Evidence time.Duration `yaml:"evidence" accept:"0s..10m"`
+	Limits   Limits        `yaml:"limits"`
+	Breaker  Breaker       `yaml:"breaker"`
+	Repeat   Repeat        `yaml:"repeat"`
 	// Hooks are external tools that rules may call, by name.
 	Hooks map[string]Hook `yaml:"hooks"`
 
@@ -106,6 +109,7 @@ func DefaultPolicy() *Policy {
 	return &Policy{
 		NodeLabel: "node",
 		Settle:    5 * time.Minute,
+		Evidence:  90 * time.Second,
 		Limits:    Limits{Share: 0.1, PerHour: 10, ReturnsPerHour: 10},
 		Breaker:   Breaker{Share: 0.3, Window: 10 * time.Minute, Nodes: 3},
 		Repeat:    Repeat{Count: 3, Within: 7 * 24 * time.Hour},

@@ -26,6 +26,8 @@ type Proof struct {
 	Sources map[string]string
 	// Devices has the state of each device.
 	Devices map[string]string
+	// Evidence has the bundle of each device that has one.
+	Evidence map[string]Evidence
 }
 
 // Missing is what is missing for the return of a node.
@@ -79,37 +81,50 @@ const (
 	proveAtOnce = 50
 )
 
-// prove asks the exporters of these nodes and devices, and returns what is missing for the
-// return of each, by key.
-func (c *Controller) prove(ctx context.Context, list []Node) map[string]Missing {
+// answer is what an exporter answered.
+type answer struct {
+	proof *Proof
+	err   error
+}
+
+// ask asks the exporters of these nodes.
+func (c *Controller) ask(ctx context.Context, nodes map[string]bool) map[string]answer {
 	ctx, cancel := context.WithTimeout(ctx, proveTime)
 	defer cancel()
 	var (
 		mu    sync.Mutex
 		asked sync.WaitGroup
-		all   = map[string]Missing{}
+		all   = map[string]answer{}
 		slots = make(chan struct{}, proveAtOnce)
 	)
-	nodes := map[string][]Node{}
-	for _, n := range list {
-		nodes[n.Name] = append(nodes[n.Name], n)
-	}
-	for name, of := range nodes {
+	for name := range nodes {
 		asked.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			proof, err := c.o.Prover.Prove(ctx, name)
 			mu.Lock()
 			defer mu.Unlock()
-			for _, n := range of {
-				if err != nil {
-					all[n.key()] = Missing{WithheldExporter, err.Error()}
-				} else {
-					all[n.key()] = proof.missing(n.record(), n.Device != nil)
-				}
-			}
+			all[name] = answer{proof, err}
 		})
 	}
 	asked.Wait()
+	return all
+}
+
+// prove returns what is missing for the return of each of these nodes and devices, by key.
+func (c *Controller) prove(ctx context.Context, list []Node) map[string]Missing {
+	nodes := map[string]bool{}
+	for i := range list {
+		nodes[list[i].Name] = true
+	}
+	proofs, all := c.ask(ctx, nodes), map[string]Missing{}
+	for i := range list {
+		n := &list[i]
+		if a := proofs[n.Name]; a.err != nil {
+			all[n.key()] = Missing{WithheldExporter, a.err.Error()}
+		} else {
+			all[n.key()] = a.proof.missing(n.record(), n.Device != nil)
+		}
+	}
 	return all
 }

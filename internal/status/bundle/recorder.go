@@ -72,6 +72,7 @@ type Recorder struct {
 // entry is the latest bundle of a device.
 type entry struct {
 	fault                   time.Time
+	changed                 time.Time // when a label has changed, zero if it has changed since the latest Snapshot
 	name                    string
 	state, location, sha256 string
 }
@@ -134,8 +135,11 @@ func (r *Recorder) Judge(s *collector.Snapshot) {
 	for i := range s.Devices {
 		d := &s.Devices[i]
 		if e := r.devices[d.ID]; e != nil {
+			if e.changed.IsZero() {
+				e.changed = s.Time
+			}
 			d.Readings = append(d.Readings, collector.Reading{
-				Metric: collector.DeviceBundle, Labels: []string{e.state, e.location, e.sha256}, Value: float64(e.fault.UnixMilli()) / 1000,
+				Metric: collector.DeviceBundle, Labels: []string{e.state, e.location, e.sha256}, Value: float64(e.changed.UnixMilli()) / 1000,
 			})
 		}
 	}
@@ -222,7 +226,7 @@ func (r *Recorder) write(last bool) {
 	case !last:
 	case err != nil:
 		for _, id := range now.devices {
-			r.devices[id].state = failed
+			r.devices[id].state, r.devices[id].changed = failed, time.Time{}
 		}
 	default:
 		r.follow(f)
@@ -236,7 +240,7 @@ func (r *Recorder) follow(f File) {
 		if e.name != f.Name {
 			continue
 		}
-		e.sha256, e.location, e.state = f.SHA256, r.store.path(f.Name), saved
+		e.sha256, e.location, e.state, e.changed = f.SHA256, r.store.path(f.Name), saved, time.Time{}
 		switch {
 		case f.Sent:
 			e.state, e.location = sent, r.o.Target.shown(f.Name)
