@@ -168,3 +168,13 @@ func TestRunbookReasons(t *testing.T) {
 		}
 	}
 }
+
+// TestActionsOnPages: docs/health.md lists the actions with the words of the status page.
+func TestActionsOnPages(t *testing.T) {
+	text := string(read(t, "docs/health.md"))
+	for a := health.Inspect; a <= health.Replace; a++ {
+		if row := "| `" + a.String() + "` | " + status.Action(a.String()) + " |\n"; !strings.Contains(text, row) {
+			t.Errorf("docs/health.md lacks the row %s", row)
+		}
+	}
+}

@@ -116,6 +116,10 @@ func TestIncidents(t *testing.T) {
 			"reset_due", "GPU 2 needs a reset (recovery action drain p2p). Stop traffic between GPUs, then look again.",
 		},
 		{
+			"traffic between GPUs is in the way", fault("failed", "drain_p2p", "xid_48|Xid 48"), nil,
+			"failed", "GPU 2 failed (Xid 48). Stop its pods, then look again.",
+		},
+		{
 			"failed and hot", as(collector.ReasonLimit, fault("failed", "inspect", "x|thermal shutdown")), nil,
 			"failed", "GPU 2 failed (thermal shutdown). Cordon, run the vendor's diagnostic.",
 		},

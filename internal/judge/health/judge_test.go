@@ -149,6 +149,10 @@ var cases = []history{
 		{news: news(hang(), event(collector.EventECCUncorrected), event(collector.EventQueueReset)), want: "failed reset event_ecc_uncorrected"},
 		{after: second, news: news(event(collector.EventReset)), want: "healthy none"},
 	}},
+	{"the driver ends the work that hung", []step{
+		{news: news(hang()), want: "degraded reset event_hang"},
+		{after: second, news: news(event(collector.EventHangRecovered)), want: "healthy none"},
+	}},
 	{"a reset does not bring memory back, and a load counts it again", []step{
 		{news: news(event(collector.EventRetirementLimit, sub("near"))), want: "degraded inspect event_dram_retirement_limit_near"},
 		{after: second, news: news(event(collector.EventRetirementLimit)), want: "degraded replace event_dram_retirement_limit_near event_dram_retirement_limit"},
