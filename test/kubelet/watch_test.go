@@ -98,9 +98,13 @@ func (w *watch) next() *podmap.Map {
 	return w.w.Latest()
 }
 
-// awaitAllocatable waits until these devices are what the kubelet would give.
+// awaitAllocatable waits until the kubelet answers, from now on, that it can allocate
+// these devices. An earlier answer may be that of a kubelet that has ended: a static pod
+// that a kubelet admits before the device plugin has registered fails, and is not
+// admitted again.
 func (w *watch) awaitAllocatable(when string, want ...podmap.Allocatable) {
 	w.t.Helper()
+	asked := time.Now()
 	var got []podmap.Allocatable
 	defer func() {
 		if w.t.Failed() {
@@ -108,14 +112,15 @@ func (w *watch) awaitAllocatable(when string, want ...podmap.Allocatable) {
 		}
 	}()
 	w.n.await("allocatable "+when, func() bool {
-		got = w.w.Latest().Allocatable
-		return cmp.Equal(got, want, cmp.Transformer("empty", func(l []podmap.Allocatable) []podmap.Allocatable {
+		m := w.w.Latest()
+		got = m.Allocatable
+		return m.AllocatableTime.After(asked) && (cmp.Equal(got, want, cmp.Transformer("empty", func(l []podmap.Allocatable) []podmap.Allocatable {
 			return append([]podmap.Allocatable{}, l...)
-		})) || len(got)+len(want) == 0
+		})) || len(got)+len(want) == 0)
 	})
 }
 
-// told writes a Map as its state and a line for each holder.
+// formatted writes a Map as its state and a line for each holder.
 func formatted(m *podmap.Map) []string {
 	lines := []string{string(m.State)}
 	for _, h := range m.Allocations {
