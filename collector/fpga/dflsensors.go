@@ -2,6 +2,7 @@ package fpga
 
 import (
 	"cmp"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -134,6 +135,6 @@ func sumPower(r *reading, supplies map[[2]string]float64) {
 	}
 	// One supply alone is not the card's power.
 	if n == 2 {
-		r.Set(collector.PowerWatts, sum)
+		r.Set(collector.PowerWatts, math.Round(sum*1e6)/1e6)
 	}
 }

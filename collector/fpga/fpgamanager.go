@@ -107,7 +107,7 @@ func (m *fpgaManager) readStatus(r *reading, dir string) {
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		if line == "" {
+		if mask, isMask := hexadecimal(line); line == "" || isMask && mask == 0 { // Intel's driver has a mask
 			continue
 		}
 		name, known := managerErrors[line]

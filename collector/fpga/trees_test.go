@@ -19,7 +19,7 @@ var load = simtest.LoadTree
 
 // trees are one for each kind of card.
 var trees = []string{
-	"intel-n3000-dfl", "intel-n6001-ofs", "intel-pac-a10-dfl", "pac-a10-intel-fpga", "zynqmp-fpga-manager", "xilinx-u250-xrt", "aws-f2", "vck5000-xrt", "v80-ami",
+	"intel-n3000-dfl", "intel-d5005-dfl", "intel-n6001-ofs", "intel-pac-a10-dfl", "pac-a10-intel-fpga", "zynqmp-fpga-manager", "xilinx-u250-xrt", "aws-f2", "vck5000-xrt", "v80-ami",
 }
 
 // mounted shows a tree through FUSE, where reads fail, block and are counted

@@ -198,7 +198,7 @@ func TestLimitsAreJudged(t *testing.T) {
 		// The driver keeps the device below them.
 		"accel_power_limit_watts": true, "accel_temperature_limit_celsius slowdown": true,
 		// A rail or the power above its warning limit works; the critical limit is judged.
-		"accel_fpga_current_limit_amperes warning": true, "accel_fpga_power_threshold_watts warning": true,
+		"accel_fpga_voltage_limit_volts warning": true, "accel_fpga_current_limit_amperes warning": true, "accel_fpga_power_threshold_watts warning": true,
 		// Only a V80 has them, of which the driver's alarms are read: fpga_sensor_critical.
 		"accel_fpga_current_limit_amperes fatal": true, "accel_fpga_power_threshold_watts fatal": true,
 	}

@@ -168,6 +168,7 @@ func TestFPGAs(t *testing.T) {
 		{"a clock of a GPU that sleeps", facts(family("accel_clock_hertz", 0, "sm"), sound), hour, "healthy none"},
 		{"rail, at first", facts(family("accel_fpga_voltage_volts", 4.1, "3.3v"), family("accel_fpga_voltage_limit_volts", 3.9, "3.3v", "critical")), 9 * second, "healthy none"},
 		{"rail above its limit", facts(family("accel_fpga_voltage_volts", 4.1, "3.3v"), family("accel_fpga_voltage_limit_volts", 3.9, "3.3v", "critical")), 10 * second, "degraded inspect fpga_voltage_critical"},
+		{"rail below its limit", facts(family("accel_fpga_voltage_volts", 9.2, "12v"), family("accel_fpga_voltage_limit_volts", 10.49, "12v", "low_warning")), minute, "degraded inspect fpga_voltage_low"},
 		{"rail within its limit", facts(family("accel_fpga_current_amperes", 9, "12v"), family("accel_fpga_current_limit_amperes", 9.5, "12v", "critical")), hour, "healthy none"},
 		{"current above its limit", facts(family("accel_fpga_current_amperes", 9, "12v"), family("accel_fpga_current_limit_amperes", 6.045, "12v", "critical")), 10 * second, "degraded inspect fpga_current_critical"},
 		{"power above its threshold", facts(family("accel_power_watts", 240), family("accel_fpga_power_threshold_watts", 225, "critical")), 10 * second, "degraded inspect fpga_power_critical"},
