@@ -86,6 +86,8 @@ type gpm struct {
 	// taken is the time of the previous sample; zero where there is none.
 	taken time.Time
 	ready bool
+	// query is that of every round: the list that go-nvml copies has 19 kB.
+	query nvml.GpmMetricsGetType
 	// want are the entries of gpmMetrics that the device supports.
 	want []gpmMetric
 }
@@ -145,7 +147,8 @@ func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int)
 	if first || len(p.want) == 0 {
 		return
 	}
-	q := &nvml.GpmMetricsGetType{NumMetrics: uint32(len(p.want)), Sample1: p.samples[1-p.previous], Sample2: p.samples[p.previous]}
+	q := &p.query
+	q.NumMetrics, q.Sample1, q.Sample2 = uint32(len(p.want)), p.samples[1-p.previous], p.samples[p.previous]
 	for i := range p.want {
 		q.Metrics[i] = nvml.GpmMetric{MetricId: uint32(p.want[i].id), NvmlReturn: uint32(nvml.ERROR_UNKNOWN)}
 	}

@@ -30,7 +30,7 @@ type gpu struct {
 	// replaced, never modified.
 	known []collector.Device
 
-	nextSlow, nextIdentity, nextInforom time.Time
+	nextSlow, nextIdentity, nextInforom, nextSuspends time.Time
 
 	inforomKnown, inforomValid bool
 	// kept are the last slow readings. They are repeated in each round until
@@ -65,6 +65,8 @@ type gpu struct {
 	claims *claims
 	taken  bool
 	sleep  sleep
+	// suspends: the driver can suspend the GPU. It decides that when it is loaded.
+	suspends bool
 	// left is set when the index is not read any more.
 	left atomic.Bool
 }
@@ -185,6 +187,7 @@ func (g *gpu) learn(h nvml.Device, now time.Time) bool {
 	g.dropMIG()
 	g.kept, g.rejects = nil, nil
 	g.nextSlow, g.nextIdentity, g.nextInforom = time.Time{}, time.Time{}, time.Time{}
+	g.nextSuspends = time.Time{}
 	g.inforomKnown = false
 	if !g.readIdentity() {
 		return false

@@ -35,6 +35,12 @@ func (g *gpu) asleep(now time.Time) (gpuAnswer, bool) {
 	if g.ill || g.lib.sysfs == "" || len(g.known) == 0 || g.known[0].PCI == "" {
 		return gpuAnswer{}, false
 	}
+	if !now.Before(g.nextSuspends) {
+		g.nextSuspends, g.suspends = now.Add(identityInterval), g.maySuspend()
+	}
+	if !g.suspends {
+		return gpuAnswer{}, false
+	}
 	read := func(name string) string {
 		s, _ := sysfs.New(g.lib.sysfs).Read("bus/pci/devices/" + g.known[0].PCI + "/power/" + name)
 		return s
@@ -43,7 +49,7 @@ func (g *gpu) asleep(now time.Time) (gpuAnswer, bool) {
 	switch read("runtime_status") {
 	case "suspended", "suspending":
 	case "active":
-		if last.at.IsZero() || !last.before.idle() || read("control") != "auto" || !g.maySuspend() {
+		if last.at.IsZero() || !last.before.idle() || read("control") != "auto" {
 			return gpuAnswer{}, false
 		}
 		delay := defaultDelay

@@ -57,6 +57,7 @@ func TestAbsentIsAbsent(t *testing.T) {
 		`accel_compat_field_skipped{field="DCGM_EXP_CLOCK_EVENTS_COUNT",reason="derived"} 1`,
 		`accel_compat_field_skipped{field="DCGM_FI_DEV_ACCOUNTING_DATA",reason="binary"} 1`,
 		`accel_compat_field_skipped{field="DCGM_FI_DEV_BRAND",reason="no_source"} 1`,
+		`accel_compat_field_skipped{field="DCGM_FI_DEV_COMPUTE_MODE",reason="not_measured"} 1`,
 		`accel_compat_field_skipped{field="DCGM_FI_DEV_FB_FREE",reason="type"} 1`,
 		`accel_compat_field_skipped{field="DCGM_FI_DEV_GPU_UTIL",reason="not_measured"} 1`,
 		`accel_compat_field_skipped{field="DCGM_FI_DEV_PLATFORM_TRAY_INDEX",reason="no_source"} 1`,

@@ -65,15 +65,15 @@ func (p *page) health(out []exposition.Derived, f *family, u *unit, s *source, w
 	}
 	labels := set(p.labelsOf(u))
 	labels.add("health_watch", watch)
-	return append(out, exposition.Derived{Metric: f.metric, Labels: labels, Rows: rows, Value: value(dcgmfield.Field{}, code, weights)})
+	return f.add(out, labels, s, weights, u.values(rows...))
 }
 
 // xids adds the Xid counters of a GPU.
 func (p *page) xids(out []exposition.Derived, f *family, u *unit) []exposition.Derived {
 	for _, i := range u.readings[collector.XidErrors] {
-		labels := set(p.labelsOf(u))
-		labels.add("xid", u.device.Readings[i].Label("xid"))
-		out = append(out, exposition.Derived{Metric: f.metric, Labels: labels, Rows: []int{u.base + i}, Value: same})
+		r, labels := &u.device.Readings[i], set(p.labelsOf(u))
+		labels.add("xid", r.Label("xid"))
+		out = append(out, exposition.Derived{Metric: f.metric, Labels: labels, Value: r.Value})
 	}
 	return out
 }

@@ -64,11 +64,7 @@ func (p *page) unit(out []exposition.Derived, f *family, u *unit) []exposition.D
 		if f.mapping.label != "" {
 			return p.each(out, f, u, s, rows, weights)
 		}
-		out = append(out, exposition.Derived{
-			Metric: f.metric, Labels: p.labelsOf(u), Rows: rows,
-			Value: value(f.row.Field, s.combine, weights),
-		})
-		return p.holders(out, f, u)
+		return p.holders(f.add(out, p.labelsOf(u), s, weights, u.values(rows...)), f, u)
 	}
 	return out
 }
@@ -76,25 +72,23 @@ func (p *page) unit(out []exposition.Derived, f *family, u *unit) []exposition.D
 // each adds a series for each reading, labelled with its link.
 func (p *page) each(out []exposition.Derived, f *family, u *unit, s *source, rows []int, weights []float64) []exposition.Derived {
 	for i, row := range rows {
-		link := u.at(row).Label(f.mapping.label)
-		out = append(out, exposition.Derived{
-			Metric: f.metric, Labels: p.linkLabels(u, link), Rows: []int{row},
-			Value: value(f.row.Field, s.combine, weights[i:i+1]),
-		})
+		link := u.device.Readings[row].Label(f.mapping.label)
+		out = f.add(out, p.linkLabels(u, link), s, weights[i:i+1], u.values(row))
 	}
 	return out
 }
 
-// value returns a function that computes a field from its readings. The result
-// is rounded for integer fields.
-func value(f dcgmfield.Field, combine func(w, in []float64) (float64, bool), weights []float64) func([]float64) (float64, bool) {
-	if f.Type != dcgmfield.Int64 {
-		return func(in []float64) (float64, bool) { return combine(weights, in) }
+// add adds a series with the value that s computes, if there is one. It is rounded for an
+// integer field.
+func (f *family) add(out []exposition.Derived, labels []exposition.Label, s *source, weights, values []float64) []exposition.Derived {
+	v, ok := s.combine(weights, values)
+	if !ok {
+		return out
 	}
-	return func(in []float64) (float64, bool) {
-		v, ok := combine(weights, in)
-		return math.Round(v), ok
+	if f.row.Field.Type == dcgmfield.Int64 {
+		v = math.Round(v)
 	}
+	return append(out, exposition.Derived{Metric: f.metric, Labels: labels, Value: v})
 }
 
 // raw adds the values of a field that DCGM reports, in DCGM's units.
@@ -106,14 +100,12 @@ func (p *page) raw(out []exposition.Derived, f *family, u *unit) []exposition.De
 				continue
 			}
 			if labels, ok := p.entityLabels(u, r.Label("entity")); ok {
-				out = append(out, exposition.Derived{Metric: f.metric, Labels: labels, Rows: []int{u.base + i}, Value: same})
+				out = append(out, exposition.Derived{Metric: f.metric, Labels: labels, Value: r.Value})
 			}
 		}
 	}
 	return out
 }
-
-func same(in []float64) (float64, bool) { return in[0], true }
 
 // isField reports whether r is a value of a field, by any of the field's names.
 func isField(r *collector.Reading, id uint16) bool {

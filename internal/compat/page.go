@@ -20,7 +20,6 @@ type page struct {
 // unit is a device that DCGM supports: a GPU, a MIG instance, a switch or a CPU.
 type unit struct {
 	device *collector.Device
-	base   int // row of its first reading in the Snapshot
 	// readings are the indexes of the device's readings by family.
 	readings map[*collector.Metric][]int
 	class    string
@@ -36,16 +35,14 @@ type unit struct {
 func (v *View) read(s *collector.Snapshot) *page {
 	p := &page{view: v, node: s.Node, pods: podsOf(s.Node, v.options.PodLabels), labelled: map[uint16]bool{}}
 	boards := map[string]*unit{}
-	base := 0
 	for i := range s.Devices {
 		d := &s.Devices[i]
-		if u := unitOf(d, base); u != nil {
+		if u := unitOf(d); u != nil {
 			p.units = append(p.units, u)
 			if d.Parent == "" {
 				boards[d.ID] = u
 			}
 		}
-		base += len(d.Readings)
 	}
 	instances := map[[2]string]int{} // devices in a GPU instance
 	kept := p.units[:0]
@@ -69,13 +66,13 @@ func (v *View) read(s *collector.Snapshot) *page {
 // unitOf returns d as a unit, or nil if DCGM does not support it. It reads the
 // labels of accel_device_info, which is present while d is down too, without an index
 // if the driver has given that to another device.
-func unitOf(d *collector.Device, base int) *unit {
+func unitOf(d *collector.Device) *unit {
 	for i := range d.Readings {
 		r := &d.Readings[i]
 		if r.Metric != collector.DeviceInfo || r.Label("vendor") != "nvidia" || r.Label("index") == "" && d.Down != collector.ReasonMissing {
 			continue
 		}
-		u := &unit{device: d, base: base, class: r.Label("class"), index: r.Label("index"), uuid: d.ID, model: r.Label("model")}
+		u := &unit{device: d, class: r.Label("class"), index: r.Label("index"), uuid: d.ID, model: r.Label("model")}
 		u.pci = busID(r.Label("pci_address"))
 		u.profile = r.Label("profile")
 		u.holders = holdersOf(d)
@@ -101,10 +98,16 @@ func (u *unit) join(board *unit) bool {
 	return true
 }
 
-// at returns the reading of a row.
-func (u *unit) at(row int) *collector.Reading { return &u.device.Readings[row-u.base] }
+// values returns the values of readings of u, by their positions.
+func (u *unit) values(rows ...int) []float64 {
+	values := make([]float64, len(rows))
+	for i, row := range rows {
+		values[i] = u.device.Readings[row].Value
+	}
+	return values
+}
 
-// rows returns the rows of the readings that a source needs, and their weights.
+// rows returns the positions of the readings that a source needs, and their weights.
 // It returns nil if one is missing.
 func (u *unit) rows(s *source) ([]int, []float64) {
 	var rows []int
@@ -117,7 +120,7 @@ func (u *unit) rows(s *source) ([]int, []float64) {
 				continue
 			}
 			if w, ok := t.weightOf(r); ok {
-				rows, weights = append(rows, u.base+j), append(weights, w)
+				rows, weights = append(rows, j), append(weights, w)
 			}
 		}
 		if len(rows) == before && !s.any {

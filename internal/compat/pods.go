@@ -125,16 +125,13 @@ func (p *page) holders(out []exposition.Derived, f *family, u *unit) []expositio
 	}
 	rows, weights := u.rows(&s)
 	for i, row := range rows {
-		at := slices.IndexFunc(u.holders, func(h holder) bool { return slices.Equal(h.labels, u.at(row).Labels) })
+		at := slices.IndexFunc(u.holders, func(h holder) bool { return slices.Equal(h.labels, u.device.Readings[row].Labels) })
 		if at < 0 {
 			continue
 		}
 		labels := p.identity(u)
 		p.addPod(&labels, &u.holders[at])
-		out = append(out, exposition.Derived{
-			Metric: f.metric, Labels: labels, Rows: []int{row},
-			Value: value(f.row.Field, s.combine, weights[i:i+1]),
-		})
+		out = f.add(out, labels, &s, weights[i:i+1], u.values(row))
 	}
 	return out
 }

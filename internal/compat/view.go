@@ -129,8 +129,7 @@ func (p *page) appendSkipped(out []exposition.Derived, shown []bool) []expositio
 	v := p.view
 	add := func(name, reason string) {
 		out = append(out, exposition.Derived{
-			Metric: fieldSkipped, Labels: []exposition.Label{{Name: "field", Value: name}, {Name: "reason", Value: reason}},
-			Value: func([]float64) (float64, bool) { return 1, true },
+			Metric: fieldSkipped, Labels: []exposition.Label{{Name: "field", Value: name}, {Name: "reason", Value: reason}}, Value: 1,
 		})
 	}
 	for _, s := range v.skipped {

@@ -18,26 +18,25 @@ var (
 	doubledTotal = &collector.Metric{Name: "ALL_COUNT", Help: "All \"together\".", Kind: collector.Counter, Scope: collector.PerNode}
 )
 
-func twice(in []float64) (float64, bool) { return 2 * in[0], in[0] >= 0 }
-
 func (double) Series(s *collector.Snapshot) []exposition.Derived {
 	var out []exposition.Derived
-	var all []int
+	all := 0.0
 	add := func(device string, readings []collector.Reading) {
 		for i := range readings {
+			all++
+			if readings[i].Value < 0 {
+				continue
+			}
 			labels := []exposition.Label{{Name: "of", Value: readings[i].Metric.Name}, {Name: "device", Value: device}}
 			labels = append(labels, exposition.Label{Name: "labels", Value: strings.Join(readings[i].Labels, ";")})
-			out = append(out, exposition.Derived{Metric: doubled, Labels: labels, Rows: []int{len(all)}, Value: twice})
-			all = append(all, len(all))
+			out = append(out, exposition.Derived{Metric: doubled, Labels: labels, Value: 2 * readings[i].Value})
 		}
 	}
 	for _, d := range s.Devices {
 		add(d.ID, d.Readings)
 	}
 	add("", s.Node)
-	return append(out, exposition.Derived{Metric: doubledTotal, Rows: all, Value: func(in []float64) (float64, bool) {
-		return float64(len(in)), true
-	}})
+	return append(out, exposition.Derived{Metric: doubledTotal, Value: all})
 }
 
 // Derived series follow their readings from one Snapshot to the next, and go
