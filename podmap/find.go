@@ -37,7 +37,7 @@ func (x *Index) find(resource string, ref Ref) (int, How) {
 			return x.ofGroup(resource, ref.Index), HowName
 		}
 		if i := x.only(func(d *Known) bool {
-			return d.Parent == "" && d.Index == ref.Index && collector.IsResourceOf(d.Vendor, resource)
+			return d.Parent == "" && d.Index == ref.Index && collector.IsResourceOf(d.Vendor, resource) && !x.isPartitioned(d.ID)
 		}); i != none {
 			return i, HowIndex
 		}
@@ -130,6 +130,11 @@ func (x *Index) isProfile(d *Known, ref Ref) bool {
 func DRAProfile(profile string) string {
 	profile = strings.NewReplacer(".", "", "+", "-").Replace(strings.ToLower(profile))
 	return strings.Trim(profile, "-")
+}
+
+// isPartitioned reports whether a device has partitions, which are allocated in its place.
+func (x *Index) isPartitioned(id string) bool {
+	return slices.ContainsFunc(x.devices, func(d Known) bool { return d.Parent == id })
 }
 
 func (x *Index) minorOf(id string) string {

@@ -38,13 +38,12 @@ type ledger struct {
 	pods      int       // in it
 
 	// Of the connection: its number, the time of its first answer, the latest
-	// time that more pods were listed than ever on it, how many, whether one of
-	// them was new, and whether it has returned a complete list.
+	// time that more pods were listed than ever on it, how many, and whether it has
+	// returned a complete list.
 	connection uint64
 	first      time.Time
 	grew       time.Time
 	most       int
-	newPod     bool
 	settled    bool
 	reason     string // why it is not settled
 }
@@ -69,7 +68,7 @@ func (l *ledger) settledOn(connection uint64) bool { return l.settled && connect
 // connection. born is when the kubelet started to listen, or zero if unknown.
 func (l *ledger) take(now time.Time, connection uint64, born time.Time, a *answer, reported certainty) {
 	if l.last.IsZero() || connection != l.connection {
-		l.connection, l.first, l.grew, l.most, l.newPod, l.settled = connection, now, now, 0, false, false
+		l.connection, l.first, l.grew, l.most, l.settled = connection, now, now, 0, false
 	}
 	switch {
 	case l.settled:
@@ -173,24 +172,15 @@ func (l *ledger) complete(now, born time.Time, a *answer) (bool, string) {
 		l.most, l.grew = len(a.pods), now
 	}
 	for p := range a.pods {
-		if _, ok := l.base[p]; !ok {
-			l.base[p], l.newPod = struct{}{}, true
-		}
+		l.base[p] = struct{}{}
 	}
 	back := len(a.pods)
 	if back == len(l.base) {
 		return true, ""
 	}
-	reason := fmt.Sprintf("%d of %d pods are not listed again after a restart of the kubelet", len(l.base)-back, len(l.base))
-	if now.Sub(l.grew) < l.settle {
-		return false, reason
-	}
-	if _, ok := l.base[l.self]; ok {
-		return self, reason
-	}
-	// A new pod came from the API server, so the kubelet reaches it. Half of
-	// the pods came from it too, most likely: static pods are few.
-	return l.newPod || 2*back >= len(l.base), reason
+	// This exporter's own pod comes from the API server, so the kubelet reaches it.
+	return self && now.Sub(l.grew) >= l.settle,
+		fmt.Sprintf("%d of %d pods are not listed again after a restart of the kubelet", len(l.base)-back, len(l.base))
 }
 
 // expireAt releases allocations that have not been listed for too long.

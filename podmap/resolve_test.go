@@ -96,6 +96,8 @@ var resolutions = []struct {
 	{"xilinx.com/fpga-ZynqMP-ZCU102", "1", false, "", podmap.HowAmbiguous},
 	{"nvidia.com/gpu", "1", false, gpuB, podmap.HowIndex},
 	{"smarter-devices/fuse", "1", false, "", podmap.HowNone},
+	{"nvidia.com/mig-1g.10gb", "2", false, "", podmap.HowNone}, // the index of a GPU in partitions
+	{"nvidia.com/gpu", "2", false, "", podmap.HowNone},
 	{"nvidia.com/gpu", "tegra", false, "", podmap.HowAmbiguous},
 	{"nvidia.com/gpu", "nvidia9", false, "", podmap.HowNone},
 	{"nvidia.com/gpu", "nvidia0/gi4", false, "", podmap.HowNone},

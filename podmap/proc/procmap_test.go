@@ -41,6 +41,7 @@ var cgroups = map[string]struct {
 	"no cgroups per QoS":             {"0::/k8s.io/" + cid + "\n", Owner{Kind: Hidden}},
 	"no cgroups per QoS, v1":         {"12:pids:/system.slice/containerd.service\n4:memory:/k8s.io/" + cid + "\n", Owner{Kind: Hidden}},
 	"systemd paths, outside of pods": {"0::/system.slice/containerd.service/system.slice:cri-containerd:" + cid + "\n", Owner{Kind: Hidden}},
+	"overhead of Kata Containers":    {"0::/kata_overhead/" + cid + "\n", Owner{Kind: Hidden}},
 	"a container of Podman":          {"0::/machine.slice/libpod-" + cid + ".scope/container\n", Owner{Kind: Hidden}},
 	"a user's own pods":              {"0::/user.slice/mypods/pod" + uid + "/" + cid + "\n", Owner{Kind: Hidden}},
 	"a user's session":               {"0::/user.slice/user-1000.slice/user@1000.service/app.slice/run-" + cid[:32] + ".scope\n", Owner{Kind: Host}},

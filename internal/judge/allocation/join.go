@@ -12,8 +12,8 @@ import (
 // idKey is an id under the name of a resource.
 type idKey struct{ resource, id string }
 
-// found is the result of a look-up.
-type found struct {
+// match is the result of a look-up.
+type match struct {
 	device *device
 	how    podmap.How
 }
@@ -30,7 +30,7 @@ type join struct {
 	summary  summary
 
 	// ids are all allocated or allocatable ids with their devices.
-	ids       map[idKey]found
+	ids       map[idKey]match
 	how       map[podmap.How]int
 	allocated map[string]int // ids by resource
 	nominal   map[podmap.Pod]bool
@@ -49,12 +49,12 @@ type join struct {
 	listed    int // allocations with series
 	omitted   int
 	beside    int // allocations of claims with administrative access
-	// claims: a claim was listed, and the devices of its driver are not known.
-	claims bool
+	// claims are the names in claims that match no device.
+	claims []unresolvedID
 }
 
 func newJoin(n *node, o *Options) *join {
-	return &join{node: n, options: o, placed: map[idKey]*device{}, summary: summary{byName: map[string]*resource{}}}
+	return &join{node: n, options: o, placed: map[idKey]*device{}, summary: summary{byName: map[string]*nodeResource{}}}
 }
 
 // apply takes new settings. All allocations are found again.
@@ -79,7 +79,7 @@ func (j *join) follow(changed bool) bool {
 			known = append(known, d.known())
 		}
 		j.index = j.resolver.Index(known)
-		j.ids = map[idKey]found{} // those were among other devices
+		j.ids = map[idKey]match{} // those were among other devices
 		j.stale = true
 	}
 	if m != j.pods || j.stale {
@@ -96,14 +96,14 @@ func (j *join) follow(changed bool) bool {
 var noMap = &podmap.Map{State: podmap.StateAbsent}
 
 // resolve finds the device of an id.
-func (j *join) resolve(resource string, ref *podmap.Ref, raw string) found {
+func (j *join) resolve(resource string, ref *podmap.Ref, raw string) match {
 	key := idKey{resource, raw}
 	f, ok := j.ids[key]
 	if !ok {
 		id, how := j.index.Resolve(resource, *ref)
-		f = found{j.devices[id], how}
+		f = match{j.devices[id], how}
 		if how == podmap.HowIndex && !j.numbered(resource) {
-			f = found{how: podmap.HowUnknown}
+			f = match{how: podmap.HowUnknown}
 		}
 		j.ids[key] = f
 	}
@@ -126,13 +126,13 @@ func (j *join) numbered(resource string) bool {
 
 // find finds the device of an allocation: by what its driver published, else
 // by the id alone.
-func (j *join) find(p *podmap.Allocation) found {
+func (j *join) find(p *podmap.Allocation) match {
 	if p.Claim == "" || j.options.Claimed == nil {
 		return j.resolve(p.Resource, &p.Ref, p.DeviceID)
 	}
 	// The driver may have published something else since the last look-up.
 	id, how := j.index.ResolveDRA(*p, j.options.Claimed(p.Resource, p.Pool, p.DeviceID))
-	f := found{j.devices[id], how}
+	f := match{j.devices[id], how}
 	j.ids[idKey{p.Resource, p.DeviceID}] = f
 	return f
 }
@@ -140,10 +140,10 @@ func (j *join) find(p *podmap.Allocation) found {
 // rejoin updates the allocations from the Map.
 func (j *join) rejoin() {
 	j.allocated, j.nominal = map[string]int{}, map[podmap.Pod]bool{}
-	j.unresolved, j.candidates, j.ambiguous = nil, nil, j.ambiguous[:0]
+	j.unresolved, j.candidates, j.claims, j.ambiguous = nil, nil, nil, j.ambiguous[:0]
 	j.listed, j.omitted, j.accelerators, j.beside = 0, 0, 0, 0
 	// The meaning of a number depends on the others.
-	maps.DeleteFunc(j.ids, func(_ idKey, f found) bool { return f.how == podmap.HowIndex || f.how == podmap.HowUnknown })
+	maps.DeleteFunc(j.ids, func(_ idKey, f match) bool { return f.how == podmap.HowIndex || f.how == podmap.HowUnknown })
 	for _, st := range j.order {
 		st.omitted, st.replicas = 0, 0
 		clear(st.offered)
@@ -158,9 +158,10 @@ func (j *join) rejoin() {
 			j.beside++ // it uses the device beside its holder
 			continue
 		}
-		// With slices it is known which devices are allocated by claims.
-		j.claims = j.claims || !strings.Contains(p.Resource, "/") && (j.options.Meta == nil || len(j.options.Meta().Devices) == 0)
 		f := j.find(p)
+		if f.device == nil && !strings.Contains(p.Resource, "/") {
+			j.claims = append(j.claims, unresolvedID{p.Resource, &p.Ref})
+		}
 		if p.Ref.Form == podmap.FormProfile && f.how == podmap.HowAmbiguous {
 			j.ambiguous = append(j.ambiguous, p)
 			continue
@@ -186,7 +187,7 @@ func (j *join) rejoin() {
 }
 
 // enter takes one allocation of the Map, and the device of its id.
-func (j *join) enter(p *podmap.Allocation, f found, counted map[idKey]bool) {
+func (j *join) enter(p *podmap.Allocation, f match, counted map[idKey]bool) {
 	key := idKey{p.Resource, p.DeviceID}
 	again := counted[key]
 	counted[key] = true

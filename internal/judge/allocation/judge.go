@@ -20,7 +20,7 @@ type Judge struct {
 	join      *join     // who has a device
 	activity  activity  // the use of devices by pods
 	publisher publisher // the series of both
-	meta      meta      // the series of the API server's data
+	meta      podMeta   // the series of the API server's data
 }
 
 // New returns a Judge.

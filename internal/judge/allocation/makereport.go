@@ -92,7 +92,7 @@ func (j *Judge) availability(st *device, d *Device) (Availability, string) {
 	case len(d.NotAllocatable) > 0 && st.verdict.State == "failed":
 		return NotAllocatable, "not allocatable as " + strings.Join(d.NotAllocatable, ", ") + ": it has failed"
 	case len(d.NotAllocatable) > 0:
-		return NotAllocatable, "not allocatable as " + strings.Join(d.NotAllocatable, ", ") + ": its device plugin reports it as unhealthy, or has not registered"
+		return NotAllocatable, "not allocatable as " + strings.Join(d.NotAllocatable, ", ") + ": its device plugin reports it as unhealthy, leaves it out, or has not registered"
 	case len(d.Allocatable) == 0 && !j.node.pods.AllocatableTime.IsZero():
 		return Free, "not allocated, and no device plugin offers it"
 	}

@@ -10,20 +10,20 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
-// meta has the readings of the pods with allocations, from the API server.
-type meta struct {
+// podMeta has the readings of the pods with allocations, from the API server.
+type podMeta struct {
 	holders  *podmap.Map // of which shown was made
 	known    *kube.Map
 	readings []collector.Reading
 }
 
 // publish adds the data of the API server, if it is configured.
-func (m *meta) publish(s *collector.Snapshot, n *node, o *Options) {
+func (m *podMeta) publish(s *collector.Snapshot, n *node, o *Options) {
 	if o.Meta == nil {
 		return
 	}
 	if known := o.Meta(); known != m.known || n.pods != m.holders {
-		*m = meta{holders: n.pods, known: known, readings: describePods(n.pods, known, n.settings.MaxHolders)}
+		*m = podMeta{holders: n.pods, known: known, readings: describePods(n.pods, known, n.settings.MaxHolders)}
 	}
 	s.Node = append(s.Node, m.readings...)
 	if o.MetaStatus == nil {

@@ -167,25 +167,25 @@ func (u *Unresolved) Sentence() string {
 }
 
 // Sentence describes a process that uses a device without an allocation.
-func (p *Process) Sentence(device string) string {
-	name := ""
+func (p *Process) Sentence(name string) string {
+	command := ""
 	if p.Command != "" {
-		name = " (" + p.Command + ")"
+		command = " (" + p.Command + ")"
 	}
-	uses := " uses " + device
+	uses := " uses " + name
 	switch p.Reason {
 	case "other_pod":
 		uses = " of pod " + p.Namespace + "/" + p.Pod + uses + ", which is not allocated to it"
 	case "host_process":
 		if uses = " outside every pod" + uses; p.Job != "" {
-			uses = " of Slurm job " + p.Job + " uses " + device
+			uses = " of Slurm job " + p.Job + " uses " + name
 		}
 	case "unknown_pod":
 		uses = " of an unknown pod (" + p.PodUID + ")" + uses
 	default:
 		uses += " and is not visible in procfs"
 	}
-	return fmt.Sprintf("Process %d%s%s.", p.PID, name, uses)
+	return fmt.Sprintf("Process %d%s%s.", p.PID, command, uses)
 }
 
 // maxReported is the most processes of a device in a Report.

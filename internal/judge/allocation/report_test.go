@@ -32,7 +32,7 @@ func failed(d *collector.Device) {
 // TestAvailability: the availability of a device and its reason.
 func TestAvailability(t *testing.T) {
 	two := []collector.Device{device(gpuA, 0), device(gpuB, 1)}
-	const plugin = "not allocatable as nvidia.com/gpu: its device plugin reports it as unhealthy, or has not registered"
+	const plugin = "not allocatable as nvidia.com/gpu: its device plugin reports it as unhealthy, leaves it out, or has not registered"
 	for _, c := range []struct {
 		name    string
 		prepare func(r *rig)
@@ -206,6 +206,27 @@ func TestAllocatableByClaims(t *testing.T) {
 	r.offer(gpu, gpuA)
 	step()
 	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", gpuC+" nvidia.com/gpu 0") // which it was
+	r.offer(gpu, gpuA, gpuB)
+	step()
+	r.offer(gpu, gpuA)
+	step()
+	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", "B nvidia.com/gpu 0", gpuC+" nvidia.com/gpu 0") // no driver's any more
+
+	for driver, want := range map[string][]string{
+		"gpu.nvidia.com":            {"A nvidia.com/gpu 1"}, // a GPU of another name
+		"compute-domain.nvidia.com": {"A nvidia.com/gpu 1", "B nvidia.com/gpu 0", gpuC + " nvidia.com/gpu 0"},
+		"dra.net":                   {"A nvidia.com/gpu 1", "B nvidia.com/gpu 0", gpuC + " nvidia.com/gpu 0"},
+		"gpu.intel.com":             {"A nvidia.com/gpu 1", "B nvidia.com/gpu 0", gpuC + " nvidia.com/gpu 0"},
+	} {
+		r = newRig(t)
+		r.offer(gpu, gpuA)
+		r.list(alloc("a", driver, "odd", claimed))
+		step()
+		r.want(collector.DeviceAllocatable, want...)
+		r.list()
+		step()
+		r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", "B nvidia.com/gpu 0", gpuC+" nvidia.com/gpu 0")
+	}
 }
 
 // TestAllocatableThoughUnlisted: a device that a pod gets while the kubelet does not list

@@ -11,12 +11,12 @@ import (
 
 // summary has the resources of the node.
 type summary struct {
-	resources []*resource // in order of their names
-	byName    map[string]*resource
+	resources []*nodeResource // in order of their names
+	byName    map[string]*nodeResource
 }
 
-// resource is a resource by which devices have been allocated, or could be.
-type resource struct {
+// nodeResource is a resource by which devices have been allocated, or could be.
+type nodeResource struct {
 	name        string
 	labels      []string
 	plugin      bool // the kubelet allocates it: it is no DRA driver
@@ -25,14 +25,14 @@ type resource struct {
 	devices     int
 }
 
-// resource returns the resource of that name.
-func (s *summary) resource(name string) *resource {
+// of returns the resource of that name.
+func (s *summary) of(name string) *nodeResource {
 	r := s.byName[name]
 	if r == nil {
-		r = &resource{name: name, labels: []string{text(name)}}
+		r = &nodeResource{name: name, labels: []string{text(name)}}
 		s.byName[name] = r
 		s.resources = append(s.resources, r)
-		slices.SortFunc(s.resources, func(a, b *resource) int { return strings.Compare(a.name, b.name) })
+		slices.SortFunc(s.resources, func(a, b *nodeResource) int { return strings.Compare(a.name, b.name) })
 	}
 	return r
 }
@@ -65,7 +65,7 @@ func (j *join) offer(counted map[idKey]bool) {
 				listed[a.Resource] = map[*device]bool{}
 			}
 			listed[a.Resource][f.device] = true
-			r := j.summary.resource(a.Resource)
+			r := j.summary.of(a.Resource)
 			r.plugin = true
 			r.allocatable++
 		}
@@ -73,30 +73,42 @@ func (j *join) offer(counted map[idKey]bool) {
 	if j.pods.AllocatableTime.IsZero() {
 		return
 	}
-	j.markDRA()
+	published := j.markDRA()
 	for _, st := range j.order {
 		st.updateOffers(listed, j.round, j.pods.AllocatableTime)
-		if st.parts == 0 {
+	}
+	for _, st := range j.order {
+		if st.parts == 0 && len(st.offers) == 0 && !st.byDRA && (published || !j.mayBeDRA(st)) {
 			j.siblings(st, listed)
 		}
 	}
 }
 
-// markDRA marks the devices of DRA drivers.
-func (j *join) markDRA() {
+// markDRA marks the devices of DRA drivers, and reports whether it is known which
+// devices these drivers publish.
+func (j *join) markDRA() (published bool) {
 	for _, st := range j.order {
 		st.byDRA = st.byDRA || st.claimed(j.round)
 	}
 	if j.options.Meta == nil {
-		return
+		return false
 	}
-	for _, d := range j.options.Meta().Devices {
+	devices := j.options.Meta().Devices
+	for _, d := range devices {
 		a := podmap.Allocation{Resource: d.Driver, Pool: d.Pool, DeviceID: d.Name, Ref: podmap.ParseDRA(d.Driver, d.Name)}
 		id, _ := j.index.ResolveDRA(a, podmap.SliceDevice{UUID: d.UUID, PCI: d.PCI, Partition: d.ParentUUID != ""})
 		if st := j.devices[id]; st != nil {
 			st.byDRA = true
 		}
 	}
+	return len(devices) > 0
+}
+
+// mayBeDRA reports whether a DRA driver may have the device: it has a device like it, or
+// a claim names a device of its kind that is not known.
+func (j *join) mayBeDRA(st *device) bool {
+	return slices.ContainsFunc(j.claims, func(x unresolvedID) bool { return x.isKindOf(st) }) ||
+		slices.ContainsFunc(j.order, func(o *device) bool { return o.byDRA && o.isLike(st) })
 }
 
 // updateOffers updates the resources under which the device is allocatable.
@@ -125,6 +137,7 @@ func (st *device) updateOffers(listed map[string]map[*device]bool, round uint64,
 	// first. A device with partitions is allocated in parts, one of a DRA driver by
 	// claims.
 	st.offers = slices.DeleteFunc(st.offers, func(o offer) bool { return !o.now && (elsewhere || st.parts > 0 || st.byDRA) })
+	st.byDRA = st.byDRA && !elsewhere // a device plugin has it now
 }
 
 // allocatedSince reports whether a pod got the device by a resource after the kubelet had
@@ -135,20 +148,22 @@ func (st *device) allocatedSince(o *offer, round uint64) bool {
 	})
 }
 
-// siblings adds the resource of devices like st if st is not allocatable. On a node with
-// claims, and without their slices, such a device may be that of a DRA driver.
+// siblings adds the resource of devices like st, which is not allocatable.
 func (j *join) siblings(st *device, listed map[string]map[*device]bool) {
-	if len(st.offers) > 0 || st.byDRA || j.claims {
-		return
-	}
 	for _, name := range slices.Sorted(maps.Keys(listed)) {
 		for o := range listed[name] {
-			if o.class == st.class && o.vendor == st.vendor && o.model == st.model && o.profile == st.profile && (o.parent == "") == (st.parent == "") {
+			if o.isLike(st) {
 				st.offers = append(st.offers, offer{resource: name, labels: []string{text(name)}, missing: j.pods.AllocatableTime})
 				return
 			}
 		}
 	}
+}
+
+// isLike reports whether two devices are of one model, and both whole or both partitions
+// of one profile.
+func (st *device) isLike(o *device) bool {
+	return o.class == st.class && o.vendor == st.vendor && o.model == st.model && o.profile == st.profile && (o.parent == "") == (st.parent == "")
 }
 
 // claimed reports whether the device is allocated by a claim. No device plugin
@@ -162,7 +177,7 @@ func (st *device) claimed(round uint64) bool {
 // summarize counts by resource.
 func (j *join) summarize() {
 	for name, n := range j.allocated {
-		j.summary.resource(name).allocated = n
+		j.summary.of(name).allocated = n
 	}
 	for _, st := range j.order {
 		for _, o := range st.offers {
