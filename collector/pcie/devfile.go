@@ -44,15 +44,19 @@ func (s *Source) driverOf(address string) *driverSlot {
 	return f
 }
 
-func (s *Source) askDrivers(r *solo.Round) {
+func (s *Source) askDrivers(r *solo.Round) (any bool) {
 	for address, f := range s.drivers {
 		if f.wanted {
-			f.Ask(r, f.take)
+			if due(r, f.Worker) {
+				f.Ask(r, f.take)
+				any = true
+			}
 		} else if f.Idle() {
 			f.Stop()
 			delete(s.drivers, address)
 		}
 	}
+	return any
 }
 
 func (f *driverSlot) take(v driverView) bool {

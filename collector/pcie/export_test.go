@@ -2,9 +2,9 @@ package pcie
 
 import "time"
 
-// Nothing hangs at the end of a test, but the machine may be busy. Each round reads the
-// error counts.
-func init() { closeBound, errorsEvery = 2*time.Minute, 0 }
+// Nothing hangs at the end of a test, but the machine may be busy. Each round reads
+// every function.
+func init() { closeBound, readEvery = 2*time.Minute, 0 }
 
-// ErrorsEvery is how often error counts are read.
-var ErrorsEvery = &errorsEvery
+// ReadEvery is how often a function is read.
+var ReadEvery = &readEvery

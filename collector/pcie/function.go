@@ -24,14 +24,7 @@ type function struct {
 	// function may have this address by now.
 	limit     *extent
 	limitRead time.Time
-	// errors are the counts as read at errorsRead.
-	errors     [severities]report
-	errorsRead time.Time
 }
-
-// errorsEvery is how often the error counts are read, which are three of the seven
-// files of a function.
-var errorsEvery = 5 * time.Second
 
 // number is a value as read: 0 where it is not known. reject is why; empty where
 // there was nothing to judge.
@@ -43,7 +36,7 @@ type number struct {
 // extent is the rate and the width of a link.
 type extent struct{ speed, lanes number }
 
-// state is the result of one round.
+// state is the result of one look.
 type state struct {
 	at time.Time
 	// gone: it left the bus.
@@ -165,10 +158,6 @@ func refused(err error) bool { return sysfs.Errno(err) == syscall.EINVAL }
 
 // lookErrors reads the error counts, which the kernel keeps in memory.
 func (f *function) lookErrors(s *state) error {
-	if s.at.Sub(f.errorsRead) < errorsEvery {
-		s.errors = f.errors
-		return nil
-	}
 	var first error
 	for sev, attr := range aerFiles {
 		text, err := f.read(attr)
@@ -181,10 +170,6 @@ func (f *function) lookErrors(s *state) error {
 		if err == nil {
 			s.errors[sev] = parseAER(text)
 		}
-	}
-	f.errors, f.errorsRead = s.errors, s.at
-	for sev := range f.errors {
-		f.errors[sev].garbled = false // counted once
 	}
 	return first
 }

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -49,6 +50,12 @@ const (
 // another one at its address between two rounds.
 const renewAfter = time.Minute
 
+// readEvery is how often a function is read, with its driver: seven files each cost
+// more than all else that a round does. It is a little less than five rounds of a
+// second. The bus is listed in each round, so a function that comes or goes is seen
+// at once.
+var readEvery = 4500 * time.Millisecond
+
 // closeBound is how long Close waits for reads in flight.
 var closeBound = 2 * time.Second
 
@@ -65,6 +72,9 @@ type Source struct {
 	had bool
 	// excess reports the functions beyond maxFunctions.
 	excess error
+	// last and err are the result of the last round that read something.
+	last collector.Round
+	err  error
 }
 
 // New returns a Source of the bus in sys, which is /sys or a copy. proc is
@@ -108,8 +118,16 @@ func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 		return collector.Round{}, fmt.Errorf("%w: no accelerator on the PCI bus", collector.ErrAbsent)
 	}
 	s.had = true
-	s.read(r)
-	return s.round()
+	if s.read(r) || changed {
+		s.last, s.err = s.round()
+	}
+	round := collector.Round{Devices: slices.Clone(s.last.Devices)}
+	for i := range round.Devices {
+		d := &round.Devices[i]
+		d.Readings = slices.Clone(d.Readings)
+		s.last.Devices[i].Rejects = nil // they are counted once
+	}
+	return round, s.err
 }
 
 // arrange updates the cards and the functions to read from the bus.
@@ -145,17 +163,26 @@ func (s *Source) function(address string, link bool) *slot {
 	return sl
 }
 
-// read starts all reads at once and collects the results that arrive in time.
-func (s *Source) read(r *solo.Round) {
+// due reports whether a Worker is to be asked in a round, or has been.
+func due[T any](r *solo.Round, w *solo.Worker[T]) bool {
+	return w.Busy || r.Begun.Sub(w.Asked) >= readEvery
+}
+
+// read starts all reads that are due at once and collects the results that arrive in
+// time. It reports whether there were any.
+func (s *Source) read(r *solo.Round) (any bool) {
 	for address, sl := range s.slots {
 		if sl.wanted {
-			sl.Ask(r, sl.take)
+			if due(r, sl.Worker) {
+				sl.Ask(r, sl.take)
+				any = true
+			}
 		} else if sl.Idle() {
 			sl.Stop()
 			delete(s.slots, address)
 		}
 	}
-	s.askDrivers(r)
+	any = s.askDrivers(r) || any
 	for _, sl := range s.slots {
 		if sl.wanted {
 			sl.gather(r)
@@ -168,6 +195,7 @@ func (s *Source) read(r *solo.Round) {
 			f.Gather(&brief, f.take)
 		}
 	}
+	return any
 }
 
 // round combines the results of the functions.
