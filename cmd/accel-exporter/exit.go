@@ -38,10 +38,12 @@ var errPrinted = errors.New("")
 const memoryLimit = 96 << 20
 
 // tune sets how many threads run Go code at once and the memory limit, unless
-// GOMAXPROCS and GOMEMLIMIT set them.
-func tune(procs int) {
+// GOMAXPROCS and GOMEMLIMIT set them. A second thread would be woken in each round, for
+// a fifth of the CPU time of a node at rest. Threads blocked in the kernel or in a
+// library are not counted.
+func tune() {
 	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(min(procs, runtime.NumCPU()))
+		runtime.GOMAXPROCS(1)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)

@@ -172,7 +172,7 @@ func work(name string, args []string) error {
 			continue
 		}
 		showName()
-		tune(1) // threads blocked in the library are not counted
+		tune()
 		events := make(chan collector.Event, 256)
 		src, err := s.work(args, func(e collector.Event) { events <- e })
 		if err != nil {

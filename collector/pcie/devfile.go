@@ -44,19 +44,19 @@ func (s *Source) driverOf(address string) *driverSlot {
 	return f
 }
 
-func (s *Source) askDrivers(r *solo.Round) (any bool) {
+func (s *Source) askDrivers(r *solo.Round) (asked bool) {
 	for address, f := range s.drivers {
 		if f.wanted {
 			if due(r, f.Worker) {
 				f.Ask(r, f.take)
-				any = true
+				asked = true
 			}
 		} else if f.Idle() {
 			f.Stop()
 			delete(s.drivers, address)
 		}
 	}
-	return any
+	return asked
 }
 
 func (f *driverSlot) take(v driverView) bool {

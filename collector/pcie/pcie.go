@@ -170,19 +170,19 @@ func due[T any](r *solo.Round, w *solo.Worker[T]) bool {
 
 // read starts all reads that are due at once and collects the results that arrive in
 // time. It reports whether there were any.
-func (s *Source) read(r *solo.Round) (any bool) {
+func (s *Source) read(r *solo.Round) (asked bool) {
 	for address, sl := range s.slots {
 		if sl.wanted {
 			if due(r, sl.Worker) {
 				sl.Ask(r, sl.take)
-				any = true
+				asked = true
 			}
 		} else if sl.Idle() {
 			sl.Stop()
 			delete(s.slots, address)
 		}
 	}
-	any = s.askDrivers(r) || any
+	asked = s.askDrivers(r) || asked
 	for _, sl := range s.slots {
 		if sl.wanted {
 			sl.gather(r)
@@ -195,7 +195,7 @@ func (s *Source) read(r *solo.Round) (any bool) {
 			f.Gather(&brief, f.take)
 		}
 	}
-	return any
+	return asked
 }
 
 // round combines the results of the functions.

@@ -15,29 +15,41 @@ type page struct {
 	of       *collector.Snapshot
 	families []*dto.MetricFamily // sorted by name
 	dropped  [len(reasons)]uint64
+	// labels are those of the readings, nil of a reading that is not on the page: of
+	// each device, and then of the node.
+	labels [][][]*dto.LabelPair
 }
 
 // newPage builds the page of s. The series of the view come last: of equal series the
-// Snapshot's own stays.
-func newPage(s *collector.Snapshot, set *Settings) *page {
-	b := builder{families: map[string]*family{}, settings: set}
-	for i := range s.Devices {
-		d := &s.Devices[i]
-		for j := range d.Readings {
-			b.add(d, &d.Readings[j])
+// Snapshot's own stays. Labels are taken from the last page with the same settings,
+// which may be nil: they change seldom.
+func newPage(s *collector.Snapshot, set *Settings, last *page) *page {
+	b := builder{settings: set, named: map[string]*family{}, known: map[*collector.Metric]*family{}}
+	p := &page{of: s}
+	add := func(d *collector.Device, readings []collector.Reading) {
+		was, labels := last.series(len(p.labels), d)
+		kept := make([][]*dto.LabelPair, len(readings))
+		for i := range readings {
+			r := &readings[i]
+			if i < len(labels) && was[i].Metric == r.Metric && slices.Equal(was[i].Labels, r.Labels) {
+				kept[i] = labels[i]
+			}
+			b.add(d, r, &kept[i])
 		}
+		p.labels = append(p.labels, kept)
 	}
-	for i := range s.Node {
-		b.add(nil, &s.Node[i])
+	for i := range s.Devices {
+		add(&s.Devices[i], s.Devices[i].Readings)
 	}
+	add(nil, s.Node)
 	b.addView(s)
-	families := slices.SortedFunc(maps.Values(b.families), func(x, y *family) int { return strings.Compare(x.metric.Name, y.metric.Name) })
+	families := slices.SortedFunc(maps.Values(b.named), func(x, y *family) int { return strings.Compare(x.metric.Name, y.metric.Name) })
 	for _, f := range families {
 		b.dropped[duplicate] += f.sort()
 	}
 	b.dropped[limited] = limit(families, set.MaxSeries)
 	b.dropped[panicked] = uint64(len(s.Panics))
-	p := &page{of: s, dropped: b.dropped}
+	p.dropped = b.dropped
 	for _, f := range families {
 		if len(f.series) > 0 {
 			p.families = append(p.families, f.convert())
@@ -47,17 +59,35 @@ func newPage(s *collector.Snapshot, set *Settings) *page {
 	return p
 }
 
+// series returns the readings and their labels of the device at a position, if it is d,
+// or of the node, if d is nil.
+func (p *page) series(at int, d *collector.Device) ([]collector.Reading, [][]*dto.LabelPair) {
+	switch {
+	case p == nil:
+	case d == nil:
+		return p.of.Node, p.labels[len(p.of.Devices)]
+	case at < len(p.of.Devices) && p.of.Devices[at].ID == d.ID && p.of.Devices[at].Parent == d.Parent:
+		return p.of.Devices[at].Readings, p.labels[at]
+	}
+	return nil, nil
+}
+
 // builder collects the series of one Snapshot.
 type builder struct {
 	settings *Settings
-	families map[string]*family // by name
-	dropped  [len(reasons)]uint64
+	named    map[string]*family
+	// known are the families by metric, nil of a metric without one.
+	known   map[*collector.Metric]*family
+	dropped [len(reasons)]uint64
 }
 
 // family is a metric family on its way to the page.
 type family struct {
 	metric *collector.Metric
-	series []series
+	hidden bool // the settings drop it
+	// whole and partition are the ranks of its series, by their device.
+	whole, partition rank
+	series           []series
 }
 
 type series struct {
@@ -66,44 +96,63 @@ type series struct {
 	rank   rank
 }
 
-func (b *builder) add(d *collector.Device, r *collector.Reading) {
+// add adds a reading of d or, if d is nil, of the node. It sets its labels, if they are
+// nil.
+func (b *builder) add(d *collector.Device, r *collector.Reading, labels *[]*dto.LabelPair) {
 	m := r.Metric
-	if m == nil || m.Kind == collector.Histogram {
+	f, known := b.known[m]
+	if !known {
+		f = b.measured(m)
+		b.known[m] = f
+	}
+	switch {
+	case f == nil || len(r.Labels) != len(m.Labels) || d == nil && m.Scope == collector.PerDevice:
 		b.dropped[invalid]++
 		return
-	}
-	if b.settings.drops(m) {
-		return
-	}
-	f := b.family(m)
-	if f == nil || len(r.Labels) != len(m.Labels) || d == nil && m.Scope == collector.PerDevice {
-		b.dropped[invalid]++
+	case f.hidden:
 		return
 	}
 	standard := b.settings.Standard && (d == nil || !d.Attention)
 	if standard && (!m.Serves(r.Labels) || m.Level.HidesZero() && r.Value == 0) {
 		return
 	}
-	labels, ok := pairs(labelsOf(d, r))
-	if !ok {
-		b.dropped[invalid]++
-		return
+	if *labels == nil {
+		var ok bool
+		if *labels, ok = pairs(labelsOf(d, r)); !ok {
+			b.dropped[invalid]++
+			return
+		}
 	}
-	f.series = append(f.series, series{labels, r.Value, rankOf(d, m)})
+	rank := f.whole
+	if d != nil && d.Parent != "" {
+		rank = f.partition
+	}
+	f.series = append(f.series, series{*labels, r.Value, rank})
+}
+
+// measured returns the family of a metric of readings, nil for an invalid one.
+func (b *builder) measured(m *collector.Metric) *family {
+	switch {
+	case m == nil || m.Kind == collector.Histogram:
+		return nil
+	case b.settings.drops(m):
+		return &family{metric: m, hidden: true}
+	}
+	return b.family(m)
 }
 
 // family returns the family of m. It returns nil for an invalid name, and where another
 // metric has the name: two metrics would give one family two meanings.
 func (b *builder) family(m *collector.Metric) *family {
-	f := b.families[m.Name]
+	f := b.named[m.Name]
 	switch {
 	case f != nil && f.metric == m:
 		return f
 	case f != nil || m == ownMetric || !validName(m.Name):
 		return nil
 	}
-	f = &family{metric: m}
-	b.families[m.Name] = f
+	f = &family{metric: m, whole: rankOf(m, false), partition: rankOf(m, true)}
+	b.named[m.Name] = f
 	return f
 }
 
@@ -122,13 +171,23 @@ func (f *family) convert() *dto.MetricFamily {
 	if counter {
 		out.Type = dto.MetricType_COUNTER.Enum()
 	}
+	metrics := make([]dto.Metric, len(f.series))
+	var counters []dto.Counter
+	var gauges []dto.Gauge
+	if counter {
+		counters = make([]dto.Counter, len(f.series))
+	} else {
+		gauges = make([]dto.Gauge, len(f.series))
+	}
 	for i := range f.series {
-		s := &f.series[i]
-		m := &dto.Metric{Label: s.labels}
+		s, m := &f.series[i], &metrics[i]
+		m.Label = s.labels
 		if counter {
-			m.Counter = &dto.Counter{Value: &s.value}
+			m.Counter = &counters[i]
+			m.Counter.Value = &s.value
 		} else {
-			m.Gauge = &dto.Gauge{Value: &s.value}
+			m.Gauge = &gauges[i]
+			m.Gauge.Value = &s.value
 		}
 		out.Metric = append(out.Metric, m)
 	}

@@ -73,10 +73,11 @@ var healthFamilies = map[*collector.Metric]bool{
 // detailLabels distinguish the many parts of one device.
 var detailLabels = []string{"link", "lane", "port", "unit", "location"}
 
-func rankOf(d *collector.Device, m *collector.Metric) rank {
-	partition := d != nil && d.Parent != ""
+// rankOf returns the rank of the series of m, of partitions or of whole devices and the
+// node.
+func rankOf(m *collector.Metric, partition bool) rank {
 	switch {
-	case d == nil || m.Scope == collector.PerNode:
+	case m.Scope == collector.PerNode:
 		return rankHealth
 	case healthFamilies[m] && partition:
 		return rankPartitionHealth

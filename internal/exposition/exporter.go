@@ -1,6 +1,7 @@
 package exposition
 
 import (
+	"compress/gzip"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
@@ -57,13 +59,18 @@ func New(latest func() *collector.Snapshot, self prometheus.Gatherer, o Options)
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Exporter{latest: latest, self: self, o: o}
-	e.handler = promhttp.HandlerFor(e, promhttp.HandlerOpts{
+	// promhttp's level saves a fifth of the bytes for six times the CPU time.
+	compressed, err := gzhttp.NewWrapper(gzhttp.CompressionLevel(gzip.BestSpeed))
+	if err != nil {
+		panic(err) // the option is valid
+	}
+	e.handler = compressed(promhttp.HandlerFor(e, promhttp.HandlerOpts{
 		Registry:            o.Registry,
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: o.MaxInFlight,
 		EnableOpenMetrics:   true,
-		OfferedCompressions: []promhttp.Compression{promhttp.Identity, promhttp.Gzip},
-	})
+		DisableCompression:  true,
+	}))
 	return e
 }
 
@@ -129,7 +136,7 @@ func (e *Exporter) measured() []*dto.MetricFamily {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s := e.snapshot(); e.page == nil || e.page.of != s {
-		e.page = newPage(s, &e.settings)
+		e.page = newPage(s, &e.settings, e.page)
 		if e.counted != s {
 			e.counted = s
 			for i, n := range e.page.dropped {
