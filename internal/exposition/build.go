@@ -15,28 +15,28 @@ type page struct {
 	of       *collector.Snapshot
 	families []*dto.MetricFamily // sorted by name
 	dropped  [len(reasons)]uint64
-	// labels are those of the readings, nil of a reading that is not on the page: of
-	// each device, and then of the node.
-	labels [][][]*dto.LabelPair
+	// metrics are the series of the readings of each device, and then of the node; nil
+	// of a reading that is not on the page.
+	metrics [][]*dto.Metric
 }
 
 // newPage builds the page of s. The series of the view come last: of equal series the
-// Snapshot's own stays. Labels are taken from the last page with the same settings,
-// which may be nil: they change seldom.
+// Snapshot's own stays. What has not changed since the last page with the same settings,
+// which may be nil, is taken from it.
 func newPage(s *collector.Snapshot, set *Settings, last *page) *page {
 	b := builder{settings: set, named: map[string]*family{}, known: map[*collector.Metric]*family{}}
 	p := &page{of: s}
 	add := func(d *collector.Device, readings []collector.Reading) {
-		was, labels := last.series(len(p.labels), d)
-		kept := make([][]*dto.LabelPair, len(readings))
+		was, known := last.series(len(p.metrics), d)
+		metrics := make([]*dto.Metric, len(readings))
 		for i := range readings {
 			r := &readings[i]
-			if i < len(labels) && was[i].Metric == r.Metric && slices.Equal(was[i].Labels, r.Labels) {
-				kept[i] = labels[i]
+			if i < len(was) && was[i].Metric == r.Metric && slices.Equal(was[i].Labels, r.Labels) {
+				metrics[i] = known[i]
 			}
-			b.add(d, r, &kept[i])
+			metrics[i] = b.add(d, r, metrics[i])
 		}
-		p.labels = append(p.labels, kept)
+		p.metrics = append(p.metrics, metrics)
 	}
 	for i := range s.Devices {
 		add(&s.Devices[i], s.Devices[i].Readings)
@@ -59,15 +59,15 @@ func newPage(s *collector.Snapshot, set *Settings, last *page) *page {
 	return p
 }
 
-// series returns the readings and their labels of the device at a position, if it is d,
-// or of the node, if d is nil.
-func (p *page) series(at int, d *collector.Device) ([]collector.Reading, [][]*dto.LabelPair) {
+// series returns the readings and the series of the device at a position, if it is d, or
+// of the node, if d is nil.
+func (p *page) series(at int, d *collector.Device) ([]collector.Reading, []*dto.Metric) {
 	switch {
 	case p == nil:
 	case d == nil:
-		return p.of.Node, p.labels[len(p.of.Devices)]
+		return p.of.Node, p.metrics[len(p.of.Devices)]
 	case at < len(p.of.Devices) && p.of.Devices[at].ID == d.ID && p.of.Devices[at].Parent == d.Parent:
-		return p.of.Devices[at].Readings, p.labels[at]
+		return p.of.Devices[at].Readings, p.metrics[at]
 	}
 	return nil, nil
 }
@@ -91,14 +91,13 @@ type family struct {
 }
 
 type series struct {
-	labels []*dto.LabelPair
-	value  float64
-	rank   rank
+	*dto.Metric
+	rank rank
 }
 
-// add adds a reading of d or, if d is nil, of the node. It sets its labels, if they are
-// nil.
-func (b *builder) add(d *collector.Device, r *collector.Reading, labels *[]*dto.LabelPair) {
+// add adds a reading of d or, if d is nil, of the node. It returns its series, nil where
+// it has none. last is the one of an earlier page, or nil.
+func (b *builder) add(d *collector.Device, r *collector.Reading, last *dto.Metric) *dto.Metric {
 	m := r.Metric
 	f, known := b.known[m]
 	if !known {
@@ -108,26 +107,38 @@ func (b *builder) add(d *collector.Device, r *collector.Reading, labels *[]*dto.
 	switch {
 	case f == nil || len(r.Labels) != len(m.Labels) || d == nil && m.Scope == collector.PerDevice:
 		b.dropped[invalid]++
-		return
+		return nil
 	case f.hidden:
-		return
+		return nil
 	}
 	standard := b.settings.Standard && (d == nil || !d.Attention)
 	if standard && (!m.Serves(r.Labels) || m.Level.HidesZero() && r.Value == 0) {
-		return
+		return nil
 	}
-	if *labels == nil {
-		var ok bool
-		if *labels, ok = pairs(labelsOf(d, r)); !ok {
+	switch {
+	case last == nil:
+		labels, ok := pairs(labelsOf(d, r))
+		if !ok {
 			b.dropped[invalid]++
-			return
+			return nil
 		}
+		last = newMetric(m, labels, r.Value)
+	case last.GetCounter().GetValue()+last.GetGauge().GetValue() != r.Value: // it has one of them
+		last = newMetric(m, last.Label, r.Value)
 	}
 	rank := f.whole
 	if d != nil && d.Parent != "" {
 		rank = f.partition
 	}
-	f.series = append(f.series, series{*labels, r.Value, rank})
+	f.series = append(f.series, series{last, rank})
+	return last
+}
+
+func newMetric(m *collector.Metric, labels []*dto.LabelPair, v float64) *dto.Metric {
+	if m.Kind.Type() == "counter" {
+		return &dto.Metric{Label: labels, Counter: &dto.Counter{Value: &v}}
+	}
+	return &dto.Metric{Label: labels, Gauge: &dto.Gauge{Value: &v}}
 }
 
 // measured returns the family of a metric of readings, nil for an invalid one.
@@ -160,36 +171,19 @@ func (b *builder) family(m *collector.Metric) *family {
 // number of the others.
 func (f *family) sort() uint64 {
 	all := len(f.series)
-	slices.SortStableFunc(f.series, func(x, y series) int { return compareLabels(x.labels, y.labels) })
-	f.series = slices.CompactFunc(f.series, func(x, y series) bool { return compareLabels(x.labels, y.labels) == 0 })
+	slices.SortStableFunc(f.series, func(x, y series) int { return compareLabels(x.Label, y.Label) })
+	f.series = slices.CompactFunc(f.series, func(x, y series) bool { return compareLabels(x.Label, y.Label) == 0 })
 	return uint64(all - len(f.series))
 }
 
 func (f *family) convert() *dto.MetricFamily {
 	out := &dto.MetricFamily{Name: new(f.metric.Name), Help: new(help(f.metric)), Type: dto.MetricType_GAUGE.Enum()}
-	counter := f.metric.Kind.Type() == "counter"
-	if counter {
+	if f.metric.Kind.Type() == "counter" {
 		out.Type = dto.MetricType_COUNTER.Enum()
 	}
-	metrics := make([]dto.Metric, len(f.series))
-	var counters []dto.Counter
-	var gauges []dto.Gauge
-	if counter {
-		counters = make([]dto.Counter, len(f.series))
-	} else {
-		gauges = make([]dto.Gauge, len(f.series))
-	}
-	for i := range f.series {
-		s, m := &f.series[i], &metrics[i]
-		m.Label = s.labels
-		if counter {
-			m.Counter = &counters[i]
-			m.Counter.Value = &s.value
-		} else {
-			m.Gauge = &gauges[i]
-			m.Gauge.Value = &s.value
-		}
-		out.Metric = append(out.Metric, m)
+	out.Metric = make([]*dto.Metric, len(f.series))
+	for i, s := range f.series {
+		out.Metric[i] = s.Metric
 	}
 	return out
 }

@@ -147,7 +147,7 @@ func (e *Exporter) measured() []*dto.MetricFamily {
 	own := &family{metric: ownMetric}
 	for i, n := range e.dropped {
 		labels, _ := pairs([]Label{{"reason", reasons[i]}})
-		own.series = append(own.series, series{labels: labels, value: float64(n)})
+		own.series = append(own.series, series{Metric: newMetric(ownMetric, labels, float64(n))})
 	}
 	return merge(e.page.families, []*dto.MetricFamily{own.convert()})
 }

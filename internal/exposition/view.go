@@ -36,6 +36,6 @@ func (b *builder) addView(s *collector.Snapshot) {
 			b.dropped[invalid]++
 			continue
 		}
-		f.series = append(f.series, series{labels, d.Value, rankView})
+		f.series = append(f.series, series{newMetric(d.Metric, labels, d.Value), rankView})
 	}
 }
