@@ -151,6 +151,9 @@ func (st *sourceState) idle() bool {
 	return false
 }
 
+// additions is about what witnesses, events and judges add to a whole device.
+const additions = 64
+
 // render returns the device as published: every reading while the device
 // answers, else the readings whose Kind stays.
 func (ds *deviceState) render(sourceUp bool, now time.Time) Device {
@@ -158,7 +161,11 @@ func (ds *deviceState) render(sourceUp bool, now time.Time) Device {
 	d.Sampled = OnClock(d.Sampled, now)
 	d.Down = ds.down
 	up := sourceUp && ds.down == "" && d.Class != ""
-	readings := make([]Reading, 0, len(d.Readings)+len(ds.totals)+2)
+	size := len(d.Readings) + len(ds.totals) + 2
+	if !d.Witness && d.Parent == "" {
+		size += additions
+	}
+	readings := make([]Reading, 0, size)
 	for _, r := range d.Readings {
 		if up || r.Metric.Kind.Stays() {
 			readings = append(readings, r)

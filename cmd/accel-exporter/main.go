@@ -17,6 +17,7 @@ import (
 )
 
 func main() {
+	tune()
 	if len(os.Args) > 2 && os.Args[1] == "worker" {
 		os.Exit(exitCode(work(os.Args[2], os.Args[3:])))
 	}

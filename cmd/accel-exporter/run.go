@@ -30,7 +30,6 @@ func runExporter(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if f.configCheck {
 		return checkFiles(f, stdout, stderr)
 	}
-	tune()
 	// A log pipe without a reader must not end the exporter.
 	signal.Ignore(syscall.SIGPIPE)
 	log := promslog.New(f.log)

@@ -172,7 +172,6 @@ func work(name string, args []string) error {
 			continue
 		}
 		showName()
-		tune()
 		events := make(chan collector.Event, 256)
 		src, err := s.work(args, func(e collector.Event) { events <- e })
 		if err != nil {

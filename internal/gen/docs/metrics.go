@@ -34,7 +34,7 @@ var subjects = []subject{
 	{"Use", []string{"utilization_", "activity_", "sm_occupancy_", "processes", "clock_", "gpu_performance_state", "gpu_compute_mode", "gpu_persistence_mode"}, ""},
 	{"Memory", []string{"memory_", "gpu_bar1_", "gpu_gtt_"}, ""},
 	{"Power and temperature", []string{"power_", "energy_", "gpu_power_", "gpu_voltage_", "temperature_", "throttle_", "fan_"}, ""},
-	{"PCIe", []string{"pcie_"}, ""},
+	{"PCIe", []string{"pcie_"}, "Values of *sysfs* are read every 5 s. The bus is listed in every round."},
 	{"Kernel log", []string{"kernel_log_"}, ""},
 	{"NVLink, XGMI and fabric", []string{"nvlink_", "gpu_nvlink_", "gpu_fabric_", "gpu_c2c_", "xgmi_"}, ""},
 	{"Xid, recovery and repair", []string{"gpu_xid_", "gpu_recovery_", "gpu_repair_", "nvswitch_"}, ""},
