@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
@@ -127,35 +126,6 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestTooLarge: an alert that is larger than the maximum request is dropped. A batch
-// is limited to the maximum request.
-func TestTooLarge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := serve(t)
-		s := settings(address)
-		s.MaxBody = 4096
-		n := create(t, alertmanager.Options{Settings: s, Dial: m.dial})
-		huge := firing("huge")
-		huge.Annotations["text"] = strings.Repeat("<", 1000) // six bytes each, as JSON
-		for i := range 40 {
-			n.Send(huge, firing(fmt.Sprint(i)))
-		}
-		n.run()
-		synctest.Wait()
-		if len(m.alerts) != 40 || len(m.batches) < 2 {
-			t.Errorf("%d alerts in %d batches", len(m.alerts), len(m.batches))
-		}
-		for _, r := range m.requests {
-			if r.ContentLength > 4096 {
-				t.Errorf("a request of %d bytes", r.ContentLength)
-			}
-		}
-		if got := n.metrics()["alerts_dropped_total too_large"]; got != 40 || strings.Count(n.log.String(), "\n") != 1 {
-			t.Errorf("dropped %v alerts, log:\n%s", got, n.log)
-		}
-	})
 }
 
 // TestClosed: a request on a connection that the server has closed is retried on a

@@ -69,18 +69,13 @@ func TestAway(t *testing.T) {
 func TestExpired(t *testing.T) {
 	bubble(t, settings(address), func(t *testing.T, m *manager, n *rig) {
 		m.down = true
-		endless := firing("endless")
-		endless.ValidUntil = time.Time{}
-		n.Send(firing("forgotten"), resolved("resolved"), endless)
+		n.Send(firing("forgotten"), resolved("resolved"))
 		time.Sleep(10 * time.Minute)
 		m.set(func() { m.down = false })
 		time.Sleep(16 * time.Second)
 		synctest.Wait()
-		if got := m.knows(); got != "endless/resolved" {
+		if got := m.knows(); got != "/resolved" {
 			t.Errorf("%q", got)
-		}
-		if !time.Time(m.alerts["endless"].EndsAt).IsZero() {
-			t.Errorf("unexpected EndsAt: %v", m.alerts["endless"].EndsAt)
 		}
 		if got := n.metrics()["alerts_dropped_total expired"]; got != 1 {
 			t.Errorf("expired: %v", got)
@@ -154,9 +149,7 @@ func TestStates(t *testing.T) {
 
 // TestFlush: Run sends the queue in batches before it returns.
 func TestFlush(t *testing.T) {
-	s := settings(address)
-	s.BatchSize = 64
-	bubble(t, s, func(t *testing.T, m *manager, n *rig) {
+	bubble(t, settings(address), func(t *testing.T, m *manager, n *rig) {
 		m.down = true
 		for i := range 150 {
 			n.Send(firing(fmt.Sprint(i)))

@@ -96,11 +96,11 @@ func (n *Notifier) Prepare(s Settings) (apply func(), err error) {
 			return nil, fmt.Errorf("%s: %w", labels[i], err)
 		}
 	}
-	limits := limits{queue: s.QueueSize, batch: s.BatchSize, body: s.MaxBody}
-	return func() { n.install(r, labels, clients, limits) }, nil
+	capacity := s.QueueSize
+	return func() { n.install(r, labels, clients, capacity) }, nil
 }
 
-func (n *Notifier) install(r *relabelling, labels []string, clients []*client, l limits) {
+func (n *Notifier) install(r *relabelling, labels []string, clients []*client, capacity int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	old := map[string]*sender{}
@@ -116,7 +116,7 @@ func (n *Notifier) install(r *relabelling, labels []string, clients []*client, l
 		if clients[i].plain {
 			s.log.Warn("Credentials are sent unencrypted: the address begins with http://")
 		}
-		s.configure(clients[i], l)
+		s.configure(clients[i], capacity)
 		if old[label] == nil {
 			n.start(s)
 		}

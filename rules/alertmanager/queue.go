@@ -26,12 +26,12 @@ type item struct {
 // alert whose end is in the past is resolved.
 func newItem(a *engine.Alert, ls labels.Labels, seq uint64, now time.Time) *item {
 	it := &item{key: string(ls.Bytes(nil)), name: ls.Get(labels.AlertName), seq: seq, end: a.EndsAt(), made: now}
-	it.resolved = !it.end.IsZero() && !it.end.After(now)
+	it.resolved = !it.end.After(now)
 	it.json, _ = json.Marshal(struct { // texts and times always encode
 		Labels       map[string]string `json:"labels"`
 		Annotations  map[string]string `json:"annotations"`
-		StartsAt     time.Time         `json:"startsAt,omitzero"`
-		EndsAt       time.Time         `json:"endsAt,omitzero"`
+		StartsAt     time.Time         `json:"startsAt"`
+		EndsAt       time.Time         `json:"endsAt"`
 		GeneratorURL string            `json:"generatorURL,omitempty"`
 	}{ls.Map(), a.Annotations, a.FiredAt, it.end, a.GeneratorURL})
 	return it
@@ -50,7 +50,7 @@ func body(items []*item) []byte {
 // notification.
 func (it *item) expired(now time.Time) bool {
 	// By the monotonic clock, which is not set.
-	return !it.resolved && !it.end.IsZero() && it.end.Sub(it.made) <= now.Sub(it.made)
+	return !it.resolved && it.end.Sub(it.made) <= now.Sub(it.made)
 }
 
 // queue contains the latest state of each undelivered alert of an endpoint, by its
@@ -97,21 +97,20 @@ func (q queue) done(items []*item) {
 	}
 }
 
-// batch returns the oldest items within the limits, and the number of expired items,
-// which it removes.
-func (q queue) batch(l limits, now time.Time) (items []*item, expired int) {
-	size := 2 // the brackets of the list
+// batchSize is the maximum number of alerts in a request.
+const batchSize = 64
+
+// batch returns the oldest items, and the number of expired items, which it removes.
+func (q queue) batch(now time.Time) (items []*item, expired int) {
 	for _, it := range q.sorted() {
 		if it.expired(now) {
 			delete(q, it.key)
 			expired++
 			continue
 		}
-		size += len(it.json) + 1 // with a comma
-		if len(items) == l.batch || len(items) > 0 && size > l.body {
+		if items = append(items, it); len(items) == batchSize {
 			break
 		}
-		items = append(items, it)
 	}
 	return items, expired
 }

@@ -29,20 +29,17 @@ type sender struct {
 	fresh chan struct{} // the client is new
 	stop  func()        // stops run at once
 
-	mu     sync.Mutex // guards the following fields
-	client *client
-	limits limits
-	queue  queue
-	stats  stats
-	// refused are the identities of logged alerts that were refused or too large.
+	mu       sync.Mutex // guards the following fields
+	client   *client
+	capacity int // of the queue
+	queue    queue
+	stats    stats
+	// refused are the identities of logged alerts that were refused.
 	refused map[string]bool
 	closed  bool
 	trouble trouble
 	overrun int // alerts dropped since the queue became full; 0 while it is not
 }
-
-// limits are the limits of Settings on a queue and a batch.
-type limits struct{ queue, batch, body int }
 
 // trouble is a period in which no alert was delivered.
 type trouble struct {
@@ -59,10 +56,10 @@ func newSender(label string, log *slog.Logger) *sender {
 }
 
 // configure replaces the settings. The queue stays.
-func (s *sender) configure(c *client, l limits) {
+func (s *sender) configure(c *client, capacity int) {
 	s.mu.Lock()
 	old := s.client
-	s.client, s.limits = c, l
+	s.client, s.capacity = c, capacity
 	s.overflow()
 	s.mu.Unlock()
 	if old != nil {
@@ -83,15 +80,9 @@ func (s *sender) add(items []*item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, it := range items {
-		switch {
-		case s.closed:
+		if s.closed {
 			s.stats.dropped[dropShutdown]++
-		case len(it.json)+2 > s.limits.body: // with the brackets of the list
-			s.stats.dropped[dropTooLarge]++
-			if s.once(it) {
-				s.log.Error("Alert is larger than a request and is dropped", "alert", it.name, "bytes", len(it.json), "max_body_bytes", s.limits.body)
-			}
-		default:
+		} else {
 			s.queue[it.key] = it
 		}
 	}
@@ -102,12 +93,12 @@ func (s *sender) add(items []*item) {
 // overflow drops the alerts beyond the capacity of the queue, and logs the first of
 // them. taken logs the end.
 func (s *sender) overflow() {
-	n := s.queue.shrink(s.limits.queue)
+	n := s.queue.shrink(s.capacity)
 	if n == 0 {
 		return
 	}
 	if s.overrun == 0 {
-		s.log.Warn("Queue of alerts is full, dropping the oldest", "capacity", s.limits.queue)
+		s.log.Warn("Queue of alerts is full, dropping the oldest", "capacity", s.capacity)
 	}
 	s.overrun += n
 	s.stats.dropped[dropQueueFull] += uint64(n)
@@ -151,7 +142,7 @@ func (s *sender) run(soft, hard context.Context) {
 func (s *sender) batch() []*item {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	items, expired := s.queue.batch(s.limits, time.Now())
+	items, expired := s.queue.batch(time.Now())
 	s.stats.dropped[dropExpired] += uint64(expired)
 	return items
 }
@@ -212,7 +203,7 @@ func (s *sender) taken(batch []*item) {
 	s.queue.done(batch)
 	s.stats.sent += uint64(len(batch))
 	s.stats.success = time.Now()
-	if s.overrun > 0 && len(s.queue) < s.limits.queue {
+	if s.overrun > 0 && len(s.queue) < s.capacity {
 		s.log.Info("Queue of alerts is no longer full", "dropped", s.overrun)
 		s.overrun = 0
 	}

@@ -22,11 +22,6 @@ type Settings struct {
 	Relabel []Relabel `yaml:"alert_relabel_configs"`
 	// QueueSize is the capacity of the queue of an endpoint, in alerts.
 	QueueSize int `yaml:"queue_size" accept:"1..100000"`
-	// BatchSize is the number of alerts in a request.
-	BatchSize int `yaml:"batch_size" accept:"1..1000"`
-	// MaxBody is the size of the largest request, in bytes. A larger alert is
-	// dropped.
-	MaxBody int `yaml:"max_body_bytes" accept:"4096..67108864"`
 }
 
 // Endpoint is one Alertmanager.
@@ -72,7 +67,7 @@ type BasicAuth struct {
 
 // DefaultSettings returns the settings of an empty section.
 func DefaultSettings() Settings {
-	return Settings{QueueSize: 10_000, BatchSize: 64, MaxBody: 1 << 20}
+	return Settings{QueueSize: 10_000}
 }
 
 const defaultTimeout = 10 * time.Second

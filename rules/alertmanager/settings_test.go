@@ -41,8 +41,6 @@ func TestSettingsMistakes(t *testing.T) {
 		"alert_relabel_configs: [{source_labels: [a-b], action: drop}]":                        `the source label "a-b"`,
 		"alert_relabel_configs: [{modulus: 0}]":                                                "from 1 to",
 		"queue_size: 0":                                                                        "from 1 to",
-		"batch_size: 1001":                                                                     "from 1 to 1000",
-		"max_body_bytes: 1":                                                                    "from 4096 to",
 		"endpoints: [{url: 'http://" + strings.Repeat("h", 5000) + "'}]":                       "at most 4096",
 		"alert_relabel_configs: [{target_label: a, regex: " + strings.Repeat("x", 5000) + "}]": "up to 4096",
 	} {
