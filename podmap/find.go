@@ -23,7 +23,7 @@ func (x *Index) find(resource string, ref Ref) (int, How) {
 	case FormName:
 		return x.byName(ref), HowName
 	case FormMinor:
-		return x.only(func(d *Known) bool { return d.Parent == "" && d.Minor == ref.Minor && d.Vendor == "nvidia" }), HowMinor
+		return x.only(func(d *Known) bool { return d.Parent == "" && d.minor == ref.Minor && d.Vendor == "nvidia" }), HowMinor
 	case FormInstance, FormMIGLegacy:
 		return x.only(func(d *Known) bool { return x.isInstance(d, ref) }), HowInstance
 	case FormProfile:
@@ -139,7 +139,7 @@ func (x *Index) isPartitioned(id string) bool {
 
 func (x *Index) minorOf(id string) string {
 	if i := slices.IndexFunc(x.devices, func(d Known) bool { return d.ID == id && d.Vendor == "nvidia" }); i >= 0 {
-		return x.devices[i].Minor
+		return x.devices[i].minor
 	}
 	return ""
 }

@@ -47,7 +47,7 @@ func hashes(groups []Generic, devices []Known) map[string]int {
 	ids := map[string]int{}
 	for _, g := range groups {
 		for i := range devices {
-			for _, paths := range combinations(g.Paths, devices[i].Names) {
+			for _, paths := range combinations(g.Paths, devices[i].names) {
 				for n := range min(max(g.Count, 1), maxReplicas) {
 					put(ids, genericID(n, paths), i)
 				}

@@ -15,19 +15,18 @@ type Known struct {
 	// of the same card. A partition has no address.
 	PCI       string
 	Functions []string
-	// Index is the number by which the vendor's tools know the device, Minor
-	// that of its device node.
-	Index, Minor string
+	// Index is the number by which the vendor's tools know the device.
+	Index string
 	// GI and CI are the MIG instances of a partition, Profile its shape as
 	// NVIDIA writes it (1g.10gb).
 	GI, CI, Profile string
-	// Names are the kernel's names of the device and its nodes: dfl-port.0,
-	// card0, renderD128, ami0.
-	Names []string
-	// KubeIDs are further ids by which the kubelet may know the device. Fields
-	// above that follow from one of them (nvidia2, MIG-GPU-<uuid>/1/0,
-	// dfl-port.0) may stay empty.
+	// KubeIDs are further ids by which the kubelet may know the device, and the
+	// kernel's names of it: nvidia2, MIG-GPU-<uuid>/1/0, dfl-port.0, renderD128,
+	// /dev/ami0. GI and CI may stay empty if one of them has them.
 	KubeIDs []string
+
+	minor string   // of the device node of a GPU of NVIDIA
+	names []string // of the kernel
 }
 
 // How is the way in which a device was found, or the reason why it was not.

@@ -38,19 +38,17 @@ func (r *Resolver) Index(devices []Known) *Index {
 
 // complete fills the fields of a device that follow from its ids.
 func (d *Known) complete() {
-	names := slices.Clip(d.Names)
 	for _, id := range d.KubeIDs {
 		switch r := ParseID(id); {
 		case r.Replica != "":
-		case r.Form == FormMinor && d.Minor == "" && d.Parent == "":
-			d.Minor = r.Minor
+		case r.Form == FormMinor && d.minor == "" && d.Parent == "":
+			d.minor = r.Minor
 		case r.Form == FormMIGLegacy && d.GI == "":
 			d.GI, d.CI = r.GI, r.CI
 		case r.Form == FormName:
-			names = append(names, r.Name)
+			d.names = append(d.names, r.Name)
 		}
 	}
-	d.Names = names
 }
 
 func (x *Index) enter(i int) {
@@ -70,7 +68,7 @@ func (x *Index) enter(i int) {
 			put(x.functions, pci, i)
 		}
 	}
-	for _, n := range d.Names {
+	for _, n := range d.names {
 		put(x.names, n, i)
 		if alias := otherName(n); alias != "" {
 			put(x.names, alias, i)

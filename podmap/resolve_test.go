@@ -19,19 +19,19 @@ const (
 // machine has two whole GPUs, a GPU with three MIG devices, and FPGAs and GPUs of other
 // vendors.
 var machine = []podmap.Known{
-	{ID: gpuA, Vendor: "nvidia", PCI: "0000:1b:00.0", Index: "0", Minor: "2", Names: []string{"nvidia2"}},
-	{ID: gpuB, Vendor: "nvidia", PCI: "0000:1c:00.0", Index: "1", Minor: "1", KubeIDs: []string{"nvidia1", "gpu-1", "1"}},
-	{ID: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", Index: "2", Minor: "0"},
+	{ID: gpuA, Vendor: "nvidia", PCI: "0000:1b:00.0", Index: "0", KubeIDs: []string{"nvidia2"}},
+	{ID: gpuB, Vendor: "nvidia", PCI: "0000:1c:00.0", Index: "1", KubeIDs: []string{"nvidia1", "gpu-1", "1"}},
+	{ID: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", Index: "2", KubeIDs: []string{"nvidia0"}},
 	{ID: mig1, Parent: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", GI: "1", CI: "0", Profile: "3g.40gb"},
 	{ID: mig2, Parent: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", GI: "7", CI: "0", Profile: "1g.10gb"},
 	{ID: mig3, Parent: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", GI: "8", CI: "0", Profile: "1g.10gb"},
-	{ID: "0000:c1:00.0", Vendor: "amd", PCI: "0000:c1:00.0", Names: []string{"card1", "renderD129"}},
-	{ID: "amd-xcp-1", Parent: "0000:c1:00.0", Vendor: "amd", PCI: "0000:c1:00.0", Names: []string{"amdgpu_xcp_1", "card2", "renderD130"}},
-	{ID: "0000:03:00.0", Vendor: "intel", PCI: "0000:03:00.0", Names: []string{"card0", "renderD128"}},
-	{ID: "n3000", Vendor: "intel", PCI: "0000:5e:00.0", Functions: []string{"0000:5f:00.0"}, Names: []string{"dfl-fme.0", "dfl-port.0", "intel-fpga-port.1"}},
+	{ID: "0000:c1:00.0", Vendor: "amd", PCI: "0000:c1:00.0", KubeIDs: []string{"card1", "renderD129"}},
+	{ID: "amd-xcp-1", Parent: "0000:c1:00.0", Vendor: "amd", PCI: "0000:c1:00.0", KubeIDs: []string{"amdgpu_xcp_1", "card2", "renderD130"}},
+	{ID: "0000:03:00.0", Vendor: "intel", PCI: "0000:03:00.0", KubeIDs: []string{"card0", "renderD128"}},
+	{ID: "n3000", Vendor: "intel", PCI: "0000:5e:00.0", Functions: []string{"0000:5f:00.0"}, KubeIDs: []string{"dfl-fme.0", "dfl-port.0", "intel-fpga-port.1"}},
 	{ID: "u250", Vendor: "amd", PCI: "0000:86:00.1", Functions: []string{"0000:86:00.0"}},
-	{ID: "v80-a", Vendor: "amd", PCI: "0000:21:00.0", Names: []string{"ami0", "renderD140"}},
-	{ID: "v80-b", Vendor: "amd", PCI: "0000:22:00.0", Names: []string{"ami1", "renderD141"}},
+	{ID: "v80-a", Vendor: "amd", PCI: "0000:21:00.0", KubeIDs: []string{"/dev/ami0", "renderD140"}},
+	{ID: "v80-b", Vendor: "amd", PCI: "0000:22:00.0", KubeIDs: []string{"/dev/ami1", "renderD141"}},
 }
 
 func driver(resource string, dra bool) string {
@@ -63,9 +63,9 @@ var resolutions = []struct {
 	{"nvidia.com/mig-3g.40gb", mig1, false, mig1, podmap.HowID},
 	{"nvidia.com/mig-3g.40gb", mig1 + "::0", false, mig1, podmap.HowID},
 	{gpu, "MIG-" + gpuC + "/7/0", false, mig2, podmap.HowInstance},
-	{gpu, "nvidia2", false, gpuA, podmap.HowMinor}, // not its index
+	{gpu, "nvidia2", false, gpuA, podmap.HowID}, // not its index
 	{gpu, "nvidia1", false, gpuB, podmap.HowID},
-	{gpu, "nvidia2/vgpu1", false, gpuA, podmap.HowMinor},
+	{gpu, "nvidia2/vgpu1", false, gpuA, podmap.HowID},
 	{gpu, "nvidia0/gi1", false, mig1, podmap.HowInstance},
 	{gpu, "nvidia0/gi7/vgpu1", false, mig2, podmap.HowInstance},
 	{gpu, "/dev/nvidia2", false, gpuA, podmap.HowMinor},
@@ -76,13 +76,13 @@ var resolutions = []struct {
 	{"gpu.nvidia.com", "gpu-0-mig-1g10gb-19-6", true, "", podmap.HowAmbiguous}, // the place of a partition is unknown
 	{"amd.com/gpu", "0000:c1:00.0", false, "0000:c1:00.0", podmap.HowID},
 	{"amd.com/gpu", "0000:c1:00.0-slice-1", false, "0000:c1:00.0", podmap.HowID},
-	{"amd.com/cpx_nps4", "amdgpu_xcp_1", false, "amd-xcp-1", podmap.HowName},
+	{"amd.com/cpx_nps4", "amdgpu_xcp_1", false, "amd-xcp-1", podmap.HowID},
 	{"gpu.amd.com", "gpu-2-130", true, "amd-xcp-1", podmap.HowName},
-	{"gpu.intel.com/i915", "card0-1", false, "0000:03:00.0", podmap.HowName},
-	{"gpu.intel.com/xe", "card0-0", false, "0000:03:00.0", podmap.HowName},
+	{"gpu.intel.com/i915", "card0-1", false, "0000:03:00.0", podmap.HowID},
+	{"gpu.intel.com/xe", "card0-0", false, "0000:03:00.0", podmap.HowID},
 	{"gpu.intel.com", "0000-03-00-0-0x56c0", true, "0000:03:00.0", podmap.HowPCI},
-	{"fpga.intel.com/af-ce4.d84.zkiWk5jwXzOUbVYHCL4QithCTcSko8QT-J5DNoP5BAs", "dfl-port.0", false, "n3000", podmap.HowName},
-	{"fpga.intel.com/region-69528db6eb31577a8c3668f9faa081f6", "dfl-fme.0", false, "n3000", podmap.HowName},
+	{"fpga.intel.com/af-ce4.d84.zkiWk5jwXzOUbVYHCL4QithCTcSko8QT-J5DNoP5BAs", "dfl-port.0", false, "n3000", podmap.HowID},
+	{"fpga.intel.com/region-69528db6eb31577a8c3668f9faa081f6", "dfl-fme.0", false, "n3000", podmap.HowID},
 	{"fpga.intel.com/region-69528db6eb31577a8c3668f9faa081f6", "intel-fpga-fme.0", false, "n3000", podmap.HowName},
 	{"fpga.intel.com/af-x", "dfl-port.1", false, "n3000", podmap.HowName},
 	{"intel.com/intel_fec_5g", "0000:5f:00.0", false, "n3000", podmap.HowFunction},
@@ -96,6 +96,8 @@ var resolutions = []struct {
 	{"xilinx.com/fpga-ZynqMP-ZCU102", "1", false, "", podmap.HowAmbiguous},
 	{"nvidia.com/gpu", "1", false, gpuB, podmap.HowIndex},
 	{"smarter-devices/fuse", "1", false, "", podmap.HowNone},
+	{"nvidia.com/rdma_shared_device_a", "0", false, "", podmap.HowNone},
+	{"nvidia.com/GH100_H100_PCIE", "0", false, "", podmap.HowNone},
 	{"nvidia.com/mig-1g.10gb", "2", false, "", podmap.HowNone}, // the index of a GPU in partitions
 	{"nvidia.com/gpu", "2", false, "", podmap.HowNone},
 	{"nvidia.com/gpu", "tegra", false, "", podmap.HowAmbiguous},
@@ -139,39 +141,6 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestResolveByIDs: with the KubeIDs of a source, ids of every device plugin are
-// resolved.
-func TestResolveByIDs(t *testing.T) {
-	index := new(podmap.Resolver).Index([]podmap.Known{
-		{ID: gpuA, Vendor: "nvidia", PCI: "0000:1b:00.0", KubeIDs: []string{gpuA, "nvidia2", "gpu-2", "0"}},
-		{ID: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", KubeIDs: []string{gpuC, "nvidia0", "gpu-0", "1"}},
-		{ID: mig1, Parent: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", KubeIDs: []string{mig1, "1:0", "MIG-" + gpuC + "/1/0"}},
-		{ID: "n3000", Vendor: "intel", KubeIDs: []string{"dfl-fme.0", "dfl-port.0", "0000:5f:00.0"}},
-	})
-	for _, c := range []struct {
-		resource, id string
-		dra          bool
-		want         string
-	}{
-		{gpu, gpuA + "::3", false, gpuA},
-		{gpu, "nvidia2/vgpu0", false, gpuA},
-		{gpu, "/dev/nvidia0", false, gpuC},
-		{dra, "gpu-0", true, gpuC},
-		{gpu, "nvidia0/gi1", false, mig1},
-		{gpu, "nvidia0/gi1/vgpu3", false, mig1},
-		{gpu, "0000:1d:00.0", false, gpuC},
-		{"fpga.intel.com/af-x", "intel-fpga-port.0", false, "n3000"},
-		{"intel.com/intel_fec_5g", "0000:5f:00.0", false, "n3000"},
-		{"rdma/hca", "0", false, ""},
-		{"nvidia.com/rdma_shared_device_a", "0", false, ""},
-		{"nvidia.com/GH100_H100_PCIE", "0", false, ""},
-	} {
-		if id, how := index.Resolve(c.resource, parse(c.id, driver(c.resource, c.dra))); id != c.want {
-			t.Errorf("%s of %s is %q by %q, want %q", c.id, c.resource, id, how, c.want)
-		}
-	}
-}
-
 // TestResolveSoleAndAmbiguous: ids on a machine with one device of a vendor, and ids
 // that match several devices.
 func TestResolveSoleAndAmbiguous(t *testing.T) {
@@ -186,7 +155,7 @@ func TestResolveSoleAndAmbiguous(t *testing.T) {
 	}{
 		{
 			"the only FPGA",
-			[]podmap.Known{{ID: "zcu102", Vendor: "amd", Index: "0", Names: []string{"fpga0"}}},
+			[]podmap.Known{{ID: "zcu102", Vendor: "amd", Index: "0", KubeIDs: []string{"fpga0"}}},
 			"xilinx.com/fpga-ZynqMP-ZCU102", "1", false, "zcu102", podmap.HowSole,
 		},
 		{
@@ -197,7 +166,7 @@ func TestResolveSoleAndAmbiguous(t *testing.T) {
 		{
 			"a profile of two partitions at unknown places",
 			[]podmap.Known{
-				{ID: gpuC, Vendor: "nvidia", Minor: "0"},
+				{ID: gpuC, Vendor: "nvidia", KubeIDs: []string{"nvidia0"}},
 				{ID: mig1, Parent: gpuC, Vendor: "nvidia", Profile: "1g.10gb"},
 				{ID: mig2, Parent: gpuC, Vendor: "nvidia", Profile: "1g.10gb"},
 			},
@@ -206,7 +175,7 @@ func TestResolveSoleAndAmbiguous(t *testing.T) {
 		{
 			"a profile with media extensions",
 			[]podmap.Known{
-				{ID: gpuC, Vendor: "nvidia", Minor: "0"},
+				{ID: gpuC, Vendor: "nvidia", KubeIDs: []string{"nvidia0"}},
 				{ID: mig1, Parent: gpuC, Vendor: "nvidia", Profile: "1g.10gb"},
 				{ID: mig2, Parent: gpuC, Vendor: "nvidia", Profile: "1g.10gb+me"},
 			},
@@ -215,7 +184,7 @@ func TestResolveSoleAndAmbiguous(t *testing.T) {
 		{
 			"an instance with two compute instances",
 			[]podmap.Known{
-				{ID: gpuC, Vendor: "nvidia", Minor: "0"},
+				{ID: gpuC, Vendor: "nvidia", KubeIDs: []string{"nvidia0"}},
 				{ID: mig1, Parent: gpuC, Vendor: "nvidia", GI: "1", CI: "0"},
 				{ID: mig2, Parent: gpuC, Vendor: "nvidia", GI: "1", CI: "1"},
 			},
@@ -223,7 +192,7 @@ func TestResolveSoleAndAmbiguous(t *testing.T) {
 		},
 		{
 			"a name of two devices",
-			[]podmap.Known{{ID: "a", Vendor: "amd", Names: []string{"card1"}}, {ID: "b", Vendor: "amd", Names: []string{"renderD129"}}},
+			[]podmap.Known{{ID: "a", Vendor: "amd", KubeIDs: []string{"card1"}}, {ID: "b", Vendor: "amd", KubeIDs: []string{"renderD129"}}},
 			"gpu.amd.com", "gpu-1-129", true, "", podmap.HowAmbiguous,
 		},
 		{

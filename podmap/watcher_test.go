@@ -237,8 +237,8 @@ func TestSocketChanges(t *testing.T) {
 		if err := os.Chtimes(r.path, now, now); err != nil {
 			t.Fatal(err)
 		}
-		r.list()
-		r.want("when it is replaced again", "fresh", trainLine, serveLine)
+		r.lists(proxy, train)
+		r.want("when it is replaced again, by a kubelet that lists some pods", "unconfirmed", trainLine, serveLine+" kept")
 		if s := r.w.Status(); s.Calls[podmap.OutcomeNoSocket] < 30 {
 			t.Errorf("status: %+v", s)
 		}

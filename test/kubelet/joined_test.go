@@ -206,10 +206,10 @@ func (c *cluster) read(name string) string {
 func (n *node) found(when string, m *podmap.Map, known *kube.Map, want ...string) {
 	n.t.Helper()
 	index := new(podmap.Resolver).Index([]podmap.Known{
-		{ID: gpuID(0), Vendor: "nvidia", Minor: "0", PCI: "0000:18:00.0"},
-		{ID: gpuID(1), Vendor: "nvidia", Minor: "1", PCI: "0000:19:00.0"},
-		{ID: gpuID(2), Vendor: "nvidia", Minor: "2", PCI: "0000:1a:00.0"},
-		{ID: gpuID(3), Vendor: "nvidia", Minor: "3", PCI: "0000:1b:00.0"},
+		{ID: gpuID(0), Vendor: "nvidia", PCI: "0000:18:00.0", KubeIDs: []string{"nvidia0"}},
+		{ID: gpuID(1), Vendor: "nvidia", PCI: "0000:19:00.0", KubeIDs: []string{"nvidia1"}},
+		{ID: gpuID(2), Vendor: "nvidia", PCI: "0000:1a:00.0", KubeIDs: []string{"nvidia2"}},
+		{ID: gpuID(3), Vendor: "nvidia", PCI: "0000:1b:00.0", KubeIDs: []string{"nvidia3"}},
 	})
 	var got []string
 	for _, h := range m.Allocations {

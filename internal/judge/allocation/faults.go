@@ -49,24 +49,15 @@ func (st *device) recordFault(name string, at time.Time) bool {
 	return len(allocations) > 0
 }
 
-// allocationsAt returns the allocations at a time: allocations that are known to
-// have begun by then and not to have ended; without such an allocation, allocations that
-// may have begun.
-func (st *device) allocationsAt(at time.Time) []*allocation {
-	var sure, perhaps []*allocation
+// allocationsAt returns the allocations that are known to have begun by a time and not
+// to have ended. An allocation that may have begun gets the fault from st.pending.
+func (st *device) allocationsAt(at time.Time) (list []*allocation) {
 	for _, a := range slices.Concat(st.ended, st.allocations) {
-		switch {
-		case !a.until.IsZero() && !at.Before(a.until):
-		case !at.Before(a.since):
-			sure = append(sure, a)
-		case !a.after.IsZero() && at.After(a.after):
-			perhaps = append(perhaps, a)
+		if !at.Before(a.since) && (a.until.IsZero() || at.Before(a.until)) {
+			list = append(list, a)
 		}
 	}
-	if len(sure) > 0 {
-		return sure
-	}
-	return perhaps
+	return list
 }
 
 func (a *allocation) note(name string, at time.Time) {
