@@ -53,7 +53,7 @@ func TestStrictness(t *testing.T) {
 		{"description: a\ngpus: [{board: t4}]\ninject:\n  - xid", `x.yaml:4: inject[0]: xid: the argument CODE is missing`},
 		{"description: a\nswitches: [{links: 300}]", "x.yaml:2: switches[0].links: want a whole number from 0 to 256, found 300"},
 		{"description: a\nswitches: [{values: {speed: 1}}]", "x.yaml:2: switches[0].values.speed: unknown key \"speed\" of a switch; want one of "},
-		{"description: a\ntrees: [nothing]", `x.yaml:2: trees[0]: no tree "nothing"; want one of aws-f2, intel-n3000-dfl, `},
+		{"description: a\ntrees: [nothing]", `x.yaml:2: trees[0]: no tree "nothing"; want one of aws-f2, intel-d5005-dfl, `},
 		{"description: a\ntrees: [zynqmp-fpga-manager, zynqmp-fpga-manager]", `x.yaml:2: trees[1]: both trees have bus/platform/devices/ffa50000.ams, `},
 	})
 }
