@@ -61,11 +61,10 @@ var (
 		},
 		From: []string{"exporter"},
 	})
-	FaultMemory = define(Metric{
-		Name:  "accel_fault_memory_timestamp_seconds",
-		Help:  "Since when faults that only an event reported, such as an Xid, are remembered over restarts of the exporter, seconds since the epoch: since it first started with --path.state. A boot of the node ends such faults. Absent without this flag: a restart forgets them.",
+	FaultsUnknown = define(Metric{
+		Name:  "accel_device_faults_unknown_before_timestamp_seconds",
+		Help:  "Faults of the device from before this time that only an event reported, such as an Xid, are unknown, seconds since the epoch: neither --path.state nor the kernel log has them. Absent if they are known, or ended with a boot, a reset or a load of the driver since, or if the driver recommends no recovery action.",
 		Kind:  Mark,
-		Scope: PerNode,
 		Range: timestamp,
 		From:  []string{"exporter"},
 	})

@@ -53,8 +53,11 @@ func openIdentities(dir string, f *sourceFlags, log *slog.Logger) (*identities, 
 
 // remember adds the faults that an earlier process left to the options of the judge.
 func (ids *identities) remember(o *health.Options) {
+	o.Since = time.Now()
 	if ids.store != nil {
-		o.Faults, o.Energy, o.Since = ids.store.Faults()
+		if faults, energy, since := ids.store.Faults(); !since.IsZero() {
+			o.Faults, o.Energy, o.Since = faults, energy, since
+		}
 	}
 }
 

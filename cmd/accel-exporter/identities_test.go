@@ -86,7 +86,7 @@ func TestRestartRemembersXid(t *testing.T) {
 	}
 	process.Kill()
 	after := startOn(t, state, flags...)
-	after.until(`^accel_device_health\{device="`+gpu+`",state="failed"\} 1$`, `^accel_device_health_reason\{device="`+gpu+`",reason="xid_95"`, `^accel_fault_memory_timestamp_seconds `)
+	after.until(`^accel_device_health\{device="`+gpu+`",state="failed"\} 1$`, `^accel_device_health_reason\{device="`+gpu+`",reason="xid_95"`, `!^accel_device_faults_unknown_before_timestamp_seconds`)
 	after.stop()
 	writeFile(t, filepath.Join(sim.Root(state), "proc/sys/kernel/random/boot_id"), "7d2f1a30-0000-4000-8000-000000000002\n")
 	startOn(t, state, flags...).until(`^accel_device_health\{device="` + gpu + `",state="healthy"\} 1$`)

@@ -79,7 +79,7 @@ func (e *exporters) Prove(ctx context.Context, node string) (*remediation.Proof,
 	if len(list) == 0 {
 		return nil, errors.New("no exporter runs on the node")
 	}
-	all := &remediation.Proof{Sources: map[string]string{}, Devices: map[string]string{}}
+	all := &remediation.Proof{Sources: map[string]string{}, Devices: map[string]string{}, Before: map[string]time.Time{}}
 	for _, host := range list {
 		if strings.Contains(host, ":") {
 			host = "[" + host + "]"
@@ -96,9 +96,7 @@ func (e *exporters) Prove(ctx context.Context, node string) (*remediation.Proof,
 }
 
 // families are the families that a proof is made from.
-var families = []string{collector.SourceUp.Name, collector.DeviceHealth.Name, collector.FaultMemory.Name, collector.DeviceBundle.Name, processStart}
-
-const processStart = "process_start_time_seconds"
+var families = []string{collector.SourceUp.Name, collector.DeviceHealth.Name, collector.FaultsUnknown.Name, collector.DeviceBundle.Name}
 
 // page returns the lines of these families: a page may have megabytes.
 func (e *exporters) page(ctx context.Context, url string) ([]byte, error) {
@@ -169,15 +167,11 @@ func read(page []byte, to *remediation.Proof) error {
 		}
 		to.Evidence[labels["device"]] = remediation.Evidence{State: labels["state"], Place: labels["location"] + ", SHA-256 " + labels["sha256"]}
 	}
-	start := found[processStart].GetMetric()
-	if memory := found[collector.FaultMemory.Name].GetMetric(); len(memory) > 0 {
-		start = memory
-	}
-	if len(start) == 0 {
-		return fmt.Errorf("the page has no %s", processStart)
-	}
-	if since := time.UnixMilli(int64(start[0].GetGauge().GetValue() * 1000)); since.After(to.Since) {
-		to.Since = since
+	for _, m := range found[collector.FaultsUnknown.Name].GetMetric() {
+		id, before := labelsOf(m)["device"], time.UnixMilli(int64(m.GetGauge().GetValue()*1000))
+		if before.After(to.Before[id]) {
+			to.Before[id] = before
+		}
 	}
 	return nil
 }

@@ -25,8 +25,8 @@ accel_device_health{device="GPU-0",state="failed"} 0
 accel_device_health{device="GPU-1",state="failed"} 1
 # TYPE accel_device_health_reason gauge
 accel_device_health_reason{device="GPU-1",reason="xid_79",severity="failed"} 1
-# TYPE process_start_time_seconds gauge
-process_start_time_seconds 1.7e+09
+# TYPE accel_device_faults_unknown_before_timestamp_seconds gauge
+accel_device_faults_unknown_before_timestamp_seconds{device="GPU-1"} 1.7e+09
 # TYPE other gauge
 other{device="not closed
 `
@@ -47,22 +47,21 @@ func TestProve(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &remediation.Proof{
-		Since: time.Unix(1.7e9, 0), Sources: map[string]string{"amd": "timeout"}, Devices: map[string]string{"GPU-0": "healthy", "GPU-1": "failed"},
+		Sources: map[string]string{"amd": "timeout"}, Devices: map[string]string{"GPU-0": "healthy", "GPU-1": "failed"},
+		Before: map[string]time.Time{"GPU-1": time.Unix(1.7e9, 0)},
 	}
 	got, err := e.Prove(t.Context(), "n1")
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
-	page += "# TYPE accel_fault_memory_timestamp_seconds gauge\naccel_fault_memory_timestamp_seconds 1.6e+09\n"
 	page += "# TYPE accel_device_bundle_timestamp_seconds gauge\naccel_device_bundle_timestamp_seconds{device=\"GPU-1\",state=\"saved\",location=\"/a\",sha256=\"0f\"} 1.6e+09\n"
-	if got, err = e.Prove(t.Context(), "n1"); err != nil || got.Since.Unix() != 1.6e9 || got.Evidence["GPU-1"] != (remediation.Evidence{State: "saved", Place: "/a, SHA-256 0f"}) {
+	if got, err = e.Prove(t.Context(), "n1"); err != nil || got.Evidence["GPU-1"] != (remediation.Evidence{State: "saved", Place: "/a, SHA-256 0f"}) {
 		t.Error(got, err)
 	}
 	for want, change := range map[string]func(){
 		"no exporter runs":                     func() { hosts = nil },
 		"404 Not Found":                        func() { status = http.StatusNotFound },
 		"has no accel_source_up":               func() { page = strings.ReplaceAll(proofPage, "accel_source_up", "x") },
-		"has no process_start_time_seconds":    func() { page = strings.ReplaceAll(proofPage, "process_start", "x") },
 		"exporter 127.0.0.1: text format pars": func() { page = "accel_source_up{source=" },
 	} {
 		hosts, page, status = []string{"127.0.0.1"}, proofPage, http.StatusOK

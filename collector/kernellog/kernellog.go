@@ -101,9 +101,10 @@ func (s *Source) keep(at time.Time, text []byte) {
 	s.lines = append(s.lines, line)
 }
 
-// counts are the counters that Sample returns.
+// counts are the values that Sample returns.
 type counts struct {
 	lost, xids, sxids atomic.Uint64
+	begin             atomic.Int64 // the time of the first record, 0 while it is not known
 }
 
 var (
@@ -149,11 +150,15 @@ func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	if s.err != nil {
 		return collector.Round{}, s.err
 	}
-	return collector.Round{Node: []collector.Reading{
+	node := []collector.Reading{
 		{Metric: collector.KernelLogLost, Value: float64(s.counts.lost.Load())},
 		{Metric: collector.KernelLogMalformed, Labels: malformedXid, Value: float64(s.counts.xids.Load())},
 		{Metric: collector.KernelLogMalformed, Labels: malformedSXid, Value: float64(s.counts.sxids.Load())},
-	}}, nil
+	}
+	if begin := s.counts.begin.Load(); begin != 0 {
+		node = append(node, collector.Reading{Metric: collector.KernelLogBegin, Value: float64(begin)})
+	}
+	return collector.Round{Node: node}, nil
 }
 
 // Close ends the goroutine that follows the log. No event is emitted after it

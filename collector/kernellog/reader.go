@@ -90,6 +90,13 @@ func (r *reader) line(line []byte, offset int) {
 	if r.stream && !r.count(rec.seq) {
 		return
 	}
+	written := func() time.Time {
+		if r.boot.IsZero() {
+			return time.Time{}
+		}
+		return r.boot.Add(time.Duration(rec.usec) * time.Microsecond)
+	}
+	r.begins(written)
 	if !rec.kernel {
 		return
 	}
@@ -100,12 +107,7 @@ func (r *reader) line(line []byte, offset int) {
 	for {
 		// Several lines that the driver prints at once are one record.
 		line, rest, more := bytes.Cut(text, []byte{'\n'})
-		r.report(line, offset, true, func() time.Time {
-			if r.boot.IsZero() {
-				return time.Time{}
-			}
-			return r.boot.Add(time.Duration(rec.usec) * time.Microsecond)
-		})
+		r.report(line, offset, true, written)
 		if !more {
 			return
 		}
@@ -126,11 +128,25 @@ func (r *reader) count(seq uint64) bool {
 	return true
 }
 
+// begins takes the time of the first record that has one.
+func (r *reader) begins(written func() time.Time) {
+	begin := &r.source.counts.begin
+	if begin.Load() == 0 {
+		if t := written(); !t.IsZero() {
+			begin.Store(t.Unix())
+		}
+	}
+}
+
 // plain handles a line as printed by dmesg, syslog or the journal.
 func (r *reader) plain(line []byte, offset int) {
 	if property.Match(line) {
 		return
 	}
+	r.begins(func() time.Time {
+		_, stamp := stripPrefix(line)
+		return stamp.time(r.boot, r.source.opts.Now())
+	})
 	if !r.parser.concerns(line) {
 		return
 	}

@@ -140,21 +140,24 @@ func (s *tracked) merge(other *Alert) {
 	}
 }
 
-// heard reports whether each Alertmanager has answered since the start and one did in
-// the last pass.
-func (a *Alerts) heard() bool {
-	for _, silent := range a.silent {
-		if silent {
-			return false
+// unheard returns which Alertmanager has not answered since the start, or whether none did
+// in the last pass; else "".
+func (a *Alerts) unheard() string {
+	for _, host := range slices.Sorted(maps.Keys(a.silent)) {
+		if a.silent[host] {
+			return "Alertmanager " + host + " has not answered yet"
 		}
 	}
-	return !a.blind
+	if a.blind {
+		return "no Alertmanager answers"
+	}
+	return ""
 }
 
 // settled reports whether an unlisted alert is resolved: answers have had no gap
 // for longer than settle.
 func (a *Alerts) settled(now time.Time) bool {
-	return a.heard() && now.Sub(a.began) > a.settle
+	return a.unheard() == "" && now.Sub(a.began) > a.settle
 }
 
 // fires reports whether an alert of one of the names is known for a node or device,

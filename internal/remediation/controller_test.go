@@ -33,6 +33,7 @@ type cluster struct {
 	states    map[string]JobState   // of Jobs, by key
 	passes    bool                  // every Job passes
 	unlisted  error                 // why published and rules are not known
+	since     time.Time             // when published began to be known
 	now       func() time.Time
 }
 
@@ -88,7 +89,9 @@ func (c *cluster) Devices(context.Context) *Devices {
 	for _, r := range c.rules {
 		rules = append(rules, *r)
 	}
-	return NewDevices(c.published, rules)
+	d := NewDevices(c.published, rules)
+	d.Since = c.since
+	return d
 }
 
 // patchRule changes the rule of a device as the API server does.

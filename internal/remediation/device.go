@@ -53,14 +53,18 @@ type Devices struct {
 	at    map[string]Place // by node and ID; the zero Place if it is ambiguous
 	taken map[Place][]string
 	rules map[string]*TaintRule
+	nodes map[string]bool // of which a device is published or has a rule
+	// Since is when this process began to know the devices.
+	Since time.Time
 	// Err is why they are not known. Nothing is then done for a single device.
 	Err error
 }
 
 // NewDevices returns the devices of a cluster.
 func NewDevices(published []Published, rules []TaintRule) *Devices {
-	d := &Devices{at: map[string]Place{}, taken: map[Place][]string{}, rules: map[string]*TaintRule{}}
+	d := &Devices{at: map[string]Place{}, taken: map[Place][]string{}, rules: map[string]*TaintRule{}, nodes: map[string]bool{}}
 	for _, p := range published {
+		d.nodes[p.Node] = true
 		for _, id := range []string{p.UUID, p.PCI} {
 			key := deviceKey(p.Node, strings.ToLower(id))
 			at, known := d.at[key]
@@ -75,9 +79,27 @@ func NewDevices(published []Published, rules []TaintRule) *Devices {
 		}
 	}
 	for i := range rules {
+		d.nodes[rules[i].Node] = true
 		d.rules[deviceKey(rules[i].Node, rules[i].Device)] = &rules[i]
 	}
 	return d
+}
+
+// publishTime is for how long after the start a node without any device is not taken out
+// for one: a kubelet that restarts deletes the devices of its node, and its drivers publish
+// them again.
+const publishTime = 3 * time.Minute
+
+// unknown returns why it is not known whether a device of the node can be taken out alone,
+// or "".
+func (d *Devices) unknown(node string, now time.Time) string {
+	switch until := d.Since.Add(publishTime); {
+	case d.Err != nil:
+		return d.Err.Error()
+	case !d.nodes[node] && now.Before(until):
+		return "no DRA driver publishes devices of the node, as while its kubelet restarts; without any by " + until.UTC().Format(time.RFC3339) + " the node is taken out"
+	}
+	return ""
 }
 
 func deviceKey(node, id string) string { return node + "/" + id }

@@ -170,22 +170,44 @@ func TestDeviceOfPlugin(t *testing.T) {
 	}
 }
 
+// A process that starts while a driver has not published the devices of a node waits for
+// them before it takes the node out, for a while.
+func TestDeviceNotYetPublished(t *testing.T) {
+	for _, published := range []bool{true, false} {
+		r := deviceRig(t, 4, "NoSchedule")
+		later := r.published
+		r.published, r.since = []Published{gpu("n02", "GPU-0", "gpu-0")}, noon
+		r.pass(t, time.Minute, lostOn(1, noon))
+		if s := r.step(1); s.Withheld != WithheldUnknown || !strings.Contains(s.Missing, "by 2026-") || s.Node.Version != "1" {
+			t.Fatalf("%+v", s)
+		}
+		if published {
+			r.published = later
+		}
+		r.pass(t, 5*time.Minute, lostOn(1, noon))
+		if n := r.nodes["n01"]; (n.Labels[HealthLabel] == "failed") == published || (len(r.rules) == 1) != published {
+			t.Errorf("published %t: %+v, %+v", published, n, r.rules)
+		}
+	}
+}
+
 // Nodes and single devices have one budget. A node of which several devices are out
 // counts once, and many nodes of which a device fails open the breaker.
 func TestDeviceBudget(t *testing.T) {
 	r := deviceRig(t, 10, "NoSchedule")
 	r.policy.Limits.Share, r.policy.Limits.PerHour, r.policy.Breaker.Nodes = 0.2, 100, 100
 	r.nodes["n09"].NotReady = true
-	listed := []Alert{lostOn(1, noon), alert("Lost", 1, noon, "device", "GPU-7"), lostOn(2, noon.Add(time.Second))}
+	listed := []Alert{lostOn(1, noon), alert("Lost", 1, noon, "device", "GPU-7"), lostOn(2, noon.Add(time.Second)), alert("Lost", 2, noon.Add(time.Second), "device", "GPU-7")}
 	r.pass(t, time.Minute, listed...)
 	if len(r.rules) != 2 || r.device(2, "GPU-0").Withheld != WithheldShare {
 		t.Errorf("%+v, %+v", r.rules, r.device(2, "GPU-0"))
 	}
-	r.policy.Breaker = Breaker{Share: 0.1, Window: time.Hour, Nodes: 2}
-	r.pass(t, time.Minute, listed[:2]...)
+	r.policy.Breaker = Breaker{Share: 0.1, Window: time.Hour, Nodes: 3}
+	r.pass(t, time.Minute, listed...)
 	if p := r.c.Plan().Pools[0]; p.Open {
-		t.Errorf("one node opens the breaker: %+v", p)
+		t.Errorf("two nodes with four devices open the breaker: %+v", p)
 	}
+	r.policy.Breaker.Nodes = 2
 	r.pass(t, time.Minute, listed...)
 	if s := r.device(2, "GPU-0"); s.Withheld != WithheldBreaker || !r.c.Plan().Pools[0].Open {
 		t.Errorf("%+v", s)

@@ -207,8 +207,8 @@ func (p *Policy) step(n *Node, w *want, r *Record, in *Situation, c *counts) Ste
 		s.Patch = Patch{Version: n.Version, Delete: true}
 	case w == nil:
 		p.release(&s, n, r, in, c)
-	case !w.firing && w.unknown:
-		s.Withheld = WithheldUnknown
+	case !w.firing && w.unknown != "":
+		s.Withheld, s.Missing = WithheldUnknown, w.unknown
 	case !w.firing:
 		s.Withheld = WithheldSuppressed
 	case r != nil && rank[w.health] > rank[r.Health] && c.open(p.pool(n)):
@@ -241,6 +241,8 @@ func (p *Policy) forgets(n *Node, now time.Time) bool {
 func (p *Policy) release(s *Step, n *Node, r *Record, in *Situation, c *counts) {
 	missing := in.Missing[n.key()]
 	switch s.Withheld = p.keeps(n, r, in); {
+	case s.Withheld == WithheldUnknown:
+		s.Missing = in.Alerts.unheard()
 	case s.Withheld != "":
 	case p.waits(n, in):
 		if s.Missing = r.Failed; r.Failed != "" {
@@ -265,7 +267,7 @@ func (p *Policy) release(s *Step, n *Node, r *Record, in *Situation, c *counts) 
 // keeps returns why a node without an alert stays out, or "".
 func (p *Policy) keeps(n *Node, r *Record, in *Situation) string {
 	switch {
-	case !in.Alerts.heard():
+	case in.Alerts.unheard() != "":
 		return WithheldUnknown
 	case (in.Alerts.fires(r.Alerts, n) || n.Device == nil && !p.covers(r) || r.Test != "" && p.Hooks[r.Test].Job == "") && !n.admitted():
 		return WithheldPolicy

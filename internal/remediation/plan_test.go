@@ -371,12 +371,14 @@ func TestReturnsOnKnowledge(t *testing.T) {
 			want:  WithheldExporter, returns: true,
 		},
 		"the alert has ended with a restart of the exporter, which remembers nothing": {
-			after: func(r *rig) { r.alerts.alerts, r.proves.proof.Since = nil, noon.Add(time.Minute) },
-			want:  WithheldExporter,
+			after: func(r *rig) {
+				r.alerts.alerts, r.proves.proof.Before = nil, map[string]time.Time{"GPU-7": noon.Add(time.Minute)}
+			},
+			want: WithheldExporter,
 		},
 		"the same, and a person lets it in although the exporter has forgotten": {
 			after: func(r *rig) {
-				r.alerts.alerts, r.proves.proof.Since = nil, noon.Add(time.Minute)
+				r.alerts.alerts, r.proves.proof.Before = nil, map[string]time.Time{"GPU-7": noon.Add(time.Minute)}
 				r.nodes["n01"].Annotations[AdmitAnnotation] = ""
 			},
 			returns: true,

@@ -19,9 +19,9 @@ type Prover interface {
 // Proof is what the exporter of a node knows of its devices. A node returns only with
 // it: an alert is absent also while its exporter is dead, or has forgotten the fault.
 type Proof struct {
-	// Since is the time since which the exporter remembers faults that only an event
-	// reported.
-	Since time.Time
+	// Before has the devices whose faults that only an event reported are unknown from
+	// before a time.
+	Before map[string]time.Time
 	// Sources has the sources that do not answer, each with the reason.
 	Sources map[string]string
 	// Devices has the state of each device.
@@ -41,11 +41,13 @@ type Missing struct {
 // missing returns what the proof lacks for the return of a node or device with this
 // record. The return of a device does not depend on the others.
 func (p *Proof) missing(r *Record, device bool) Missing {
-	if p.Since.After(r.Since) {
-		return Missing{WithheldExporter, "the exporter started at " + p.Since.UTC().Format(time.RFC3339) + ", after the node was taken out, and does not remember earlier faults"}
-	}
 	for _, source := range slices.Sorted(maps.Keys(p.Sources)) {
 		return Missing{WithheldSource, fmt.Sprintf("source %s: %s", source, cmp.Or(p.Sources[source], "down"))}
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.Before)) {
+		if before := p.Before[id]; before.After(r.Since) && (!device || slices.Contains(r.Devices, id)) {
+			return Missing{WithheldExporter, fmt.Sprintf("device %s: faults from before %s are unknown to the exporter", id, before.UTC().Format(time.RFC3339))}
+		}
 	}
 	for _, id := range r.Devices {
 		if state := p.Devices[id]; state != healthy {

@@ -1,6 +1,8 @@
 package remediation
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -24,9 +26,10 @@ type want struct {
 	test              string   // of the last alert that has one
 	hurt              []Pod    // the pods that firing alerts name
 	devices           []string // that the alerts name, sorted and unique
-	// firing: one of the alerts may cause an action. unknown: an Alertmanager that listed
-	// one of them does not answer.
-	firing, unknown bool
+	// firing: one of the alerts may cause an action. unknown is what is not known of one of
+	// them, such as the answer of an Alertmanager that listed it.
+	firing  bool
+	unknown string
 }
 
 // Pod is a pod that an alert names.
@@ -63,11 +66,11 @@ func (p *Policy) wants(in *Situation, subjects []Node) map[string]*want {
 		if key == "" || r == nil || in.Now.Sub(s.StartsAt) < r.Wait {
 			continue // Plan.WithoutNode has the first
 		}
-		unknown := false
+		unknown := ""
 		switch d := in.Devices; {
 		case r.Device == "" || d == nil || id == "":
-		case d.Err != nil: // whether the node has to be taken out
-			r, unknown = &Rule{Health: r.Health}, true
+		case d.unknown(key, in.Now) != "": // whether the node has to be taken out
+			r, unknown = &Rule{Health: r.Health}, d.unknown(key, in.Now)
 		case d.has(key, id):
 			r = &Rule{Health: r.Health, Evict: r.Evict, Call: r.Call, Test: r.Test, Device: r.Device}
 			key = deviceKey(key, id)
@@ -77,8 +80,8 @@ func (p *Policy) wants(in *Situation, subjects []Node) map[string]*want {
 			w = &want{node: s.Labels[p.NodeLabel]}
 			wants[key] = w
 		}
-		w.unknown = w.unknown || unknown
-		w.add(s, r, !unknown && in.Alerts.firing(s, out[key]))
+		w.unknown = cmp.Or(w.unknown, unknown)
+		w.add(s, r, unknown == "" && in.Alerts.firing(s, out[key]))
 	}
 	return wants
 }
@@ -99,7 +102,9 @@ func (w *want) add(s *tracked, r *Rule, firing bool) {
 	w.firing = w.firing || firing
 	w.alerts = insert(w.alerts, s.Name(), maxNames)
 	w.devices = insert(w.devices, s.Labels["device"], maxDevices)
-	w.unknown = w.unknown || !s.listed && len(s.by) > 0
+	if !s.listed && len(s.by) > 0 {
+		w.unknown = "Alertmanager " + strings.Join(slices.Sorted(maps.Keys(s.by)), ", ") + " listed the alert and does not answer"
+	}
 	if rank[r.Health] > rank[w.health] {
 		w.health, w.summary, w.since = r.Health, s.Summary, s.StartsAt
 	}

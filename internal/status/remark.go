@@ -32,6 +32,8 @@ func (v *View) remarks(s *collector.Snapshot, explain func(call string) (lost, r
 	usable, files := 0, map[string]string{}
 	type lost struct{ what, remedy string }
 	refused := map[lost]map[string]bool{}
+	var forgot []string
+	var before float64
 	for i := range s.Devices {
 		d := &s.Devices[i]
 		for j := range d.Readings {
@@ -50,6 +52,8 @@ func (v *View) remarks(s *collector.Snapshot, explain func(call string) (lost, r
 				} else {
 					files[r.Label("file")] = r.Label("reason")
 				}
+			case collector.FaultsUnknown:
+				forgot, before = append(forgot, d.ID), r.Value
 			case collector.CallRefused:
 				var l lost
 				l.what, l.remedy = explain(r.Label("call"))
@@ -75,6 +79,13 @@ func (v *View) remarks(s *collector.Snapshot, explain func(call string) (lost, r
 		v.Remarks = append(v.Remarks, Remark{What: "device files", Found: strings.Join(texts, ", "), Expected: "each file exists, belongs to its device, and has the mode of the driver's configuration", Cure: "nvidia-modprobe -c 0 -u creates those of NVIDIA, udev those of AMD once amdgpu is loaded; docs/runbooks/AcceleratorDegraded.md", Tone: warn})
 	case usable > 0:
 		v.Remarks = append(v.Remarks, Remark{What: "device files", Found: fmt.Sprintf("%d usable", usable), Tone: good})
+	}
+	if len(forgot) > 0 {
+		v.Remarks = append(v.Remarks, Remark{
+			What: "earlier faults", Found: fmt.Sprintf("unknown before %s, of %s", time.Unix(int64(before), 0).UTC().Format(time.RFC3339), strings.Join(forgot, ", ")),
+			Expected: "faults that only an event reports, such as an Xid, survive a restart of the exporter",
+			Cure:     "set --path.state (chart: stateDirectory), or let the exporter read /dev/kmsg (chart: kernelLog); docs/failures.md", Tone: neutral,
+		})
 	}
 	for _, l := range slices.SortedFunc(maps.Keys(refused), func(a, b lost) int { return strings.Compare(a.what, b.what) }) {
 		v.Remarks = append(v.Remarks, Remark{What: "refused calls", Found: strings.Join(slices.Sorted(maps.Keys(refused[l])), ", "), Expected: l.what, Cure: l.remedy, Tone: neutral})

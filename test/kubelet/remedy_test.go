@@ -31,8 +31,8 @@ accel_source_up{source="nvidia",reason=""} 1
 # TYPE accel_device_health gauge
 accel_device_health{device="GPU-0",state="healthy"} 1
 accel_device_health{device="GPU-3",state="healthy"} 1
-# TYPE process_start_time_seconds gauge
-process_start_time_seconds 1
+# TYPE accel_device_faults_unknown_before_timestamp_seconds gauge
+accel_device_faults_unknown_before_timestamp_seconds{device="GPU-0"} 1
 `
 )
 

@@ -34,6 +34,7 @@ type devices struct {
 	slices, rules cache.SharedIndexInformer
 	wanted        chan struct{} // closed when they are to be watched
 	watched       bool
+	since         time.Time // of the first list
 	// pools has the devices of each pool. The deletion of all slices of a pool does not
 	// mean that its devices are gone: a kubelet that starts deletes the slices of its node.
 	pools map[pool][]remediation.Published
@@ -87,7 +88,12 @@ func (c *Cluster) Devices(ctx context.Context) *remediation.Devices {
 			rules = append(rules, rule)
 		}
 	}
-	return remediation.NewDevices(c.published(), rules)
+	if d.since.IsZero() {
+		d.since = time.Now()
+	}
+	all := remediation.NewDevices(c.published(), rules)
+	all.Since = d.since
+	return all
 }
 
 // published returns the devices of all nodes.
@@ -115,6 +121,9 @@ func (c *Cluster) published() (all []remediation.Published) {
 			}
 		}
 		if int64(len(list)) < list[0].Spec.Pool.ResourceSliceCount { // the driver is publishing
+			if c.devices.pools[of] == nil {
+				continue // as if it had not begun
+			}
 			published = append(published, slices.DeleteFunc(slices.Clone(c.devices.pools[of]), func(p remediation.Published) bool {
 				return slices.ContainsFunc(published, func(n remediation.Published) bool { return n.Place == p.Place || n.UUID == p.UUID && n.PCI == p.PCI })
 			})...)

@@ -13,6 +13,7 @@ type device struct {
 
 	foreign bool      // it is of another vendor than NVIDIA
 	loaded  time.Time // when its driver was last loaded and found it
+	ended   time.Time // when the faults of earlier events ended, or the driver recommended no action
 	faults  []*fault
 	awaited []awaited
 	conds   []conditionState // by condition

@@ -234,6 +234,7 @@ func (st *device) load(t time.Time) {
 
 // cure removes the faults that a reset, or a load of the driver, at t ends.
 func (st *device) cure(t time.Time, load bool) {
+	st.ended = later(st.ended, t)
 	st.faults = slices.DeleteFunc(st.faults, func(f *fault) bool {
 		return (f.entry.Ends.Reset || load && f.entry.Ends.Load) && !f.last.After(t)
 	})

@@ -24,7 +24,8 @@ type Options struct {
 	// and Energy the energy counters of their devices, which restart with a reset.
 	Faults []collector.Event
 	Energy map[string]float64
-	// Since is when the first of these processes started, zero if nothing is kept.
+	// Since is when the first of these processes started, or this process if nothing is
+	// kept: the faults of events from before are unknown, unless the kernel log has them.
 	Since time.Time
 }
 
@@ -36,6 +37,7 @@ type Judge struct {
 	catalogue *Catalogue
 	devices   map[string]*device
 	waiting   []collector.Event // of devices that are not in the Snapshot
+	begin     time.Time         // since when the faults of events are known, zero for ever
 	loaded    time.Time         // when NVIDIA's driver was last loaded, by events
 	round     uint64
 
@@ -65,6 +67,7 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 		j.look.hits = make([]hit, len(c.conditions))
 	}
 	j.round++
+	j.known(s)
 	for i := range s.Devices {
 		id := s.Devices[i].ID
 		if j.devices[id] == nil {
@@ -92,10 +95,24 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 			}
 		}
 	}
-	if !j.options.Since.IsZero() {
-		s.Node = append(s.Node, collector.Reading{Metric: collector.FaultMemory, Value: float64(j.options.Since.Unix())})
-	}
 	maps.DeleteFunc(j.devices, func(_ string, st *device) bool { return st.round != j.round })
+}
+
+// early is how long after a boot the exporter or the kernel log may begin, so that no
+// fault from before is missing: a node that boots starts its exporter.
+const early = 15 * time.Minute
+
+// known sets since when the faults of events are known.
+func (j *Judge) known(s *collector.Snapshot) {
+	j.begin = j.options.Since
+	for i := range s.Node {
+		if r := &s.Node[i]; r.Metric == collector.KernelLogBegin && r.Value < float64(j.begin.Unix()) {
+			j.begin = time.Unix(int64(r.Value), 0)
+		}
+	}
+	if j.begin.Before(j.options.Boot.Add(early)) {
+		j.begin = time.Time{}
+	}
 }
 
 // apply processes an event. It reports false if the device is not known yet.
@@ -162,8 +179,11 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 	default:
 		st.blind = time.Time{}
 	}
+	if l.answers && l.driver == NoAction {
+		st.ended = s.Time
+	}
 	st.conclude(j.found, s.Time, d)
-	st.publish(d)
+	st.publish(d, j.begin)
 }
 
 func later(a, b time.Time) time.Time {

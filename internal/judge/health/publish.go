@@ -1,11 +1,14 @@
 package health
 
 import (
+	"time"
+
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// publish adds the verdict and its families to the device.
-func (st *device) publish(d *collector.Device) {
+// publish adds the verdict and its families to the device. begin is since when the faults
+// of events are known, zero for ever.
+func (st *device) publish(d *collector.Device, begin time.Time) {
 	v := st.verdict
 	d.Verdict = v
 	r := d.Readings
@@ -21,6 +24,9 @@ func (st *device) publish(d *collector.Device) {
 			r = append(r, collector.Reading{Metric: collector.DeviceAction, Labels: []string{action}, Value: boolValue(action == v.Action)})
 		}
 		r = append(r, collector.Reading{Metric: collector.DeviceFailures, Value: st.failures})
+		if begin.After(st.ended) {
+			r = append(r, collector.Reading{Metric: collector.FaultsUnknown, Value: float64(begin.Unix())})
+		}
 	}
 	d.Readings = r
 }
