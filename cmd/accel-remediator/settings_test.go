@@ -41,7 +41,7 @@ func TestSettings(t *testing.T) {
 	if !changes() {
 		t.Error("a new file is no change")
 	}
-	if _, _, err := s.load(); err == nil || !strings.Contains(err.Error(), job+":7: spec.template.spec.containers[0].imagee: found a key") {
+	if _, _, err := s.load(); err == nil || !strings.Contains(err.Error(), `unknown field "spec.template.spec.containers[0].imagee"`) {
 		t.Errorf("a mistake in the Job: %v", err)
 	}
 	write(job, goodJob)

@@ -24,9 +24,8 @@ type Cluster interface {
 	SetCondition(ctx context.Context, node string, c Condition) error
 	// Note creates an Event. It is no error if one of the same key exists.
 	Note(ctx context.Context, n *Note) error
-	// Evict evicts a pod from the node if its disruption budget allows it. If dry,
-	// it returns the expected result and evicts nothing.
-	Evict(ctx context.Context, node string, p *Pod, dry bool) (Eviction, error)
+	// Evict evicts a pod from the node if its disruption budget allows it.
+	Evict(ctx context.Context, node string, p *Pod) (Eviction, error)
 	// MakeJob creates a Job that runs on the node, from the manifest that the file
 	// had when the policy came into force. It is no error if one of the same key
 	// exists.

@@ -152,9 +152,6 @@ func (c *Controller) pass(ctx context.Context) {
 	now.Evidence = c.evidence(ctx, policy, policy.failing(now), began)
 	plan := policy.Plan(now)
 	steps := plan.steps()
-	if !c.o.Act {
-		c.checkEvictions(ctx, steps)
-	}
 	c.plan.Store(plan)
 	c.m.planned(plan)
 	c.retryNotes(ctx)
@@ -195,23 +192,6 @@ func (c *Controller) deleted(nodes []Node, now time.Time) int {
 	return len(gone)
 }
 
-// checkEvictions finds the evictions of a dry run that a disruption budget would
-// refuse.
-func (c *Controller) checkEvictions(ctx context.Context, steps []*Step) {
-	for _, s := range steps {
-		for _, pod := range s.Evict {
-			how, err := c.o.Cluster.Evict(ctx, s.Node.Name, &pod, true)
-			if err != nil {
-				c.logOnce(s.Node.key()+"/dry", "The eviction of a pod cannot be checked", "node", s.Node.Name, "err", err)
-				return
-			}
-			if how == EvictBudget {
-				s.Refused = append(s.Refused, pod)
-			}
-		}
-	}
-}
-
 // do executes the plan of one node. The next pass plans again what fails.
 func (c *Controller) do(ctx context.Context, p *Policy, s *Step) {
 	if s.Ends {
@@ -223,7 +203,7 @@ func (c *Controller) do(ctx context.Context, p *Policy, s *Step) {
 	}
 	c.note(ctx, s)
 	for i := range s.Evict {
-		how, err := c.o.Cluster.Evict(ctx, s.Node.Name, &s.Evict[i], false)
+		how, err := c.o.Cluster.Evict(ctx, s.Node.Name, &s.Evict[i])
 		c.evicted(s, &s.Evict[i], how, err)
 	}
 	if s.Test != "" {

@@ -149,7 +149,7 @@ func (c *cluster) Note(_ context.Context, n *Note) error {
 	return c.do("note", func() error { c.notes[n.Key] = n; return nil })
 }
 
-func (c *cluster) Evict(_ context.Context, node string, p *Pod, dry bool) (how Eviction, err error) {
+func (c *cluster) Evict(_ context.Context, node string, p *Pod) (how Eviction, err error) {
 	err = c.do("evict", func() error {
 		key := p.Namespace + "/" + p.Name
 		switch {
@@ -159,9 +159,7 @@ func (c *cluster) Evict(_ context.Context, node string, p *Pod, dry bool) (how E
 			how = EvictBudget
 		default:
 			how = Evicted
-			if !dry {
-				delete(c.pods, key)
-			}
+			delete(c.pods, key)
 		}
 		return nil
 	})
@@ -348,17 +346,6 @@ func TestForgetfulAlertmanager(t *testing.T) {
 	r.pass(t, time.Minute)
 	if n := r.nodes["n01"]; n.Labels[HealthLabel] != "" {
 		t.Errorf("%+v", n)
-	}
-}
-
-// A dry run reports which evictions a disruption budget would refuse.
-func TestRefusedEvictions(t *testing.T) {
-	r := newRig(t, 4)
-	r.act, r.kept = false, true
-	r.restart()
-	s := r.pass(t, 15*time.Second, lostOn(1, noon)).Nodes[0]
-	if diff := cmp.Diff(s.Evict, s.Refused); diff != "" || len(s.Refused) != 1 || r.pods["ml/train-1"] == "" {
-		t.Errorf("%+v", s)
 	}
 }
 

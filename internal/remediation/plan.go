@@ -73,9 +73,6 @@ type Step struct {
 	Hurt  []Pod `json:"hurt"`
 	// Evidence is whether the evidence of the fault is saved, for the Event.
 	Evidence string `json:"-"`
-	// Refused are the pods of Evict that a disruption budget keeps on the node, in
-	// a dry run only.
-	Refused []Pod `json:"refused"`
 	// Devices are the devices that the alerts name.
 	Devices []string `json:"devices"`
 	// Call are the hooks to call.

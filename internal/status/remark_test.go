@@ -1,6 +1,7 @@
 package status
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -31,5 +32,16 @@ func TestUnboundAMD(t *testing.T) {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
+	}
+}
+
+// TestUnknownFaults: what the exporter has forgotten is named, with what to mount.
+func TestUnknownFaults(t *testing.T) {
+	d := collector.Device{ID: "GPU-1"}
+	d.Set(collector.FaultsUnknown, 1.7e9)
+	var v View
+	v.remarks(&collector.Snapshot{Devices: []collector.Device{d}}, nil)
+	if r := v.Remarks[0]; r.Found != "unknown before 2023-11-14T22:13:20Z, of GPU-1" || !strings.Contains(r.Cure, "--path.state") {
+		t.Errorf("%+v", r)
 	}
 }

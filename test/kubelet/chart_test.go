@@ -57,6 +57,7 @@ var collections = map[string]string{
 	"ConfigMap":                        "/api/v1/namespaces/NS/configmaps",
 	"Service":                          "/api/v1/namespaces/NS/services",
 	"DaemonSet":                        "/apis/apps/v1/namespaces/NS/daemonsets",
+	"Job":                              "/apis/batch/v1/namespaces/NS/jobs",
 	"Deployment":                       "/apis/apps/v1/namespaces/NS/deployments",
 	"NetworkPolicy":                    "/apis/networking.k8s.io/v1/namespaces/NS/networkpolicies",
 	"ClusterRole":                      "/apis/rbac.authorization.k8s.io/v1/clusterroles",

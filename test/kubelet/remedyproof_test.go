@@ -10,7 +10,7 @@ import (
 )
 
 // The service account may change its own marks on a node and nothing else, whatever its
-// rights by RBAC are.
+// rights by RBAC are. The API server accepts the example of a test.
 func TestRemedyBound(t *testing.T) {
 	t.Parallel()
 	r := newRemedy(t, "gpu-node")
@@ -34,6 +34,9 @@ func TestRemedyBound(t *testing.T) {
 		must(t, err)
 		return code
 	}
+	example, err := os.ReadFile(root + "/deploy/remediator/burn-nvidia.yaml")
+	must(t, err)
+	r.create(strings.Replace(string(example), "kind: Job\n", "kind: Job\nmetadata:\n  namespace: accel-remediator\n  name: burn\n", 1), "&dryRun=All")
 	// A policy is in force some time after it is made.
 	await(t, "a foreign label is refused", nil, func() bool {
 		return patch("", labels("zone", fmt.Sprint(time.Now().UnixNano()))) == http.StatusUnprocessableEntity

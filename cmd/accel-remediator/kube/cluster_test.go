@@ -69,7 +69,7 @@ func TestEvictionRefused(t *testing.T) {
 			resp.Header.Set("Retry-After", "10")
 			return resp, err
 		})
-		how, err := c.Evict(t.Context(), "n1", &remediation.Pod{Namespace: "ml", Name: "p", Before: at.Time}, false)
+		how, err := c.Evict(t.Context(), "n1", &remediation.Pod{Namespace: "ml", Name: "p", Before: at.Time})
 		if how != remediation.EvictBudget || err != nil || posts != 1 {
 			t.Errorf("%q, %v, %d requests", how, err, posts)
 		}

@@ -115,7 +115,7 @@ func (c *Cluster) Note(ctx context.Context, n *remediation.Note) error {
 }
 
 // Evict implements remediation.Cluster.
-func (c *Cluster) Evict(ctx context.Context, node string, p *remediation.Pod, dry bool) (remediation.Eviction, error) {
+func (c *Cluster) Evict(ctx context.Context, node string, p *remediation.Pod) (remediation.Eviction, error) {
 	pod, err := c.pod(ctx, p)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -132,9 +132,6 @@ func (c *Cluster) Evict(ctx context.Context, node string, p *remediation.Pod, dr
 	eviction := &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace},
 		DeleteOptions: metav1.NewPreconditionDeleteOptions(string(pod.UID)),
-	}
-	if dry {
-		eviction.DeleteOptions.DryRun = []string{metav1.DryRunAll}
 	}
 	err = c.change(ctx, func(ctx context.Context) error {
 		return c.client.PolicyV1().Evictions(p.Namespace).Evict(ctx, eviction)

@@ -106,7 +106,7 @@ const early = 15 * time.Minute
 func (j *Judge) known(s *collector.Snapshot) {
 	j.begin = j.options.Since
 	for i := range s.Node {
-		if r := &s.Node[i]; r.Metric == collector.KernelLogBegin && r.Value < float64(j.begin.Unix()) {
+		if r := &s.Node[i]; r.Metric == collector.KernelLogBegin && r.Value <= float64(j.begin.Unix()) {
 			j.begin = time.Unix(int64(r.Value), 0)
 		}
 	}
