@@ -206,11 +206,7 @@ func (d *dcgmFields) applyJobs(jobs *compat.Jobs) {
 	}
 	d.jobs.Store(jobs)
 	d.render()
-	if was, is := before.Rejected(), jobs.Rejected(); len(was) > 0 || len(is) > 0 {
-		level := slog.LevelInfo
-		if len(is) > 0 {
-			level = slog.LevelWarn
-		}
-		d.log.Log(context.Background(), level, "Entries rejected in the job directory, by reason", "dir", d.flags.foreign.jobs, "rejected", is)
+	if len(jobs.Refused) > 0 {
+		d.log.Warn("A part of the job directory is not used", "dir", d.flags.foreign.jobs, "why", strings.Join(jobs.Refused, "; "))
 	}
 }

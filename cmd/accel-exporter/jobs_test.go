@@ -38,7 +38,7 @@ func TestJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.until(`!hpc_job="4711`, `hpc_job="4712"`)
-	if log := n.log.String(); !strings.Contains(log, "rejected in the job directory") || !strings.Contains(log, "map[name:1 unreadable:1]") {
+	if log := n.log.String(); !strings.Contains(log, "job directory is not used") || strings.Count(log, "is accepted as a name") == 0 || !strings.Contains(log, "1: statat 1: path escapes") {
 		t.Errorf("log: %s", log)
 	}
 }
