@@ -106,7 +106,7 @@ func TestDoctorExit(t *testing.T) {
 		t.Errorf("exit: %v", err)
 	}
 	for _, want := range []string{
-		`LACKS +file +.*intervall: unknown key`, `LACKS +source kubelet +No kubelet, or its socket is not mounted`, `LACKS +sampling +--kubernetes.pods`,
+		`LACKS +file +.*intervall: unknown key`, `off +source kubelet +No kubelet, or its socket is not mounted`, `LACKS +sampling +--kubernetes.pods`,
 		`LACKS +flags +--podresources.socket: /nope/kubelet.sock does not exist yet`, `ok +source nvidia`, `(?m)^\d things are missing`,
 	} {
 		if !regexp.MustCompile(want).MatchString(text) {

@@ -38,7 +38,7 @@ func (f *flags) remarks() (list []status.Remark) {
 
 // asksFor reports whether flags or the node ask for a source that may be absent.
 func (f *flags) asksFor(source string) bool {
-	flag := map[string]string{nvidia.Name: "nvml.library", kernellog.Name: "kernel-log.path", status.Kubelet: "podresources.socket"}[source]
+	flag := map[string]string{nvidia.Name: "nvml.library", kernellog.Name: "kernel-log.path"}[source]
 	if source == status.Kubelet && f.pods.socket == podmap.DefaultSocket {
 		if _, err := os.Stat(filepath.Dir(podmap.DefaultSocket)); err == nil {
 			return true

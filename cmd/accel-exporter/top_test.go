@@ -92,7 +92,7 @@ func TestTop(t *testing.T) {
 			}
 		})
 	}()
-	c.until("accel-exporter top: node1, http://node1:19400", ">1 ", "failed, 9 s old", "7 devices: 1 failed", "e events  q quit")
+	c.until("accel-exporter top: node1, http://node1:19400", ">1 ", "failed, 9 s old", "6 devices and 1 partition: 1 failed", "e events  q quit")
 	c.SendRaw([]byte("jj\x1b[B"))
 	c.until(">3 ", "split into 1 partition")
 	c.SendRaw([]byte("G"))

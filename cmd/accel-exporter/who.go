@@ -134,11 +134,8 @@ var deviceColumns = []deviceColumn{
 	{column{title: "IDLE", least: 6}, func(_ *frame, l *deviceLine) string { return l.idle }},
 }
 
-// toneRank orders tones, and toneColor has the colour of each.
-var (
-	toneRank  = map[string]int{"bad": 3, "warn": 2, "neutral": 1}
-	toneColor = map[string]string{"good": green, "warn": yellow, "bad": red}
-)
+// toneColor has the colour of each tone.
+var toneColor = map[string]string{"good": green, "warn": yellow, "bad": red}
 
 func lineColor(string) string { return green }
 
@@ -202,24 +199,13 @@ func (f *frame) userOf(uid string) string {
 	return cmp.Or(uid, "?")
 }
 
-// devices returns the devices that the filters select, the most urgent first. A
-// partition stays behind its device.
+// devices returns the devices that the filters select.
 func (f *frame) devices() (list []*status.Device) {
-	urgency, of, whole := map[string]int{}, map[string]string{}, ""
 	for i := range f.view.Devices {
-		d := &f.view.Devices[i]
-		if !f.wants(d) {
-			continue
-		}
-		if !d.Part {
-			whole = d.ID
-		}
-		list, of[d.ID] = append(list, d), whole
-		if rank := toneRank[d.Tone]; rank > 1 {
-			urgency[whole] = max(urgency[whole], rank)
+		if d := &f.view.Devices[i]; f.wants(d) {
+			list = append(list, d)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *status.Device) int { return cmp.Compare(urgency[of[b.ID]], urgency[of[a.ID]]) })
 	return list
 }
 

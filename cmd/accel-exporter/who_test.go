@@ -45,13 +45,13 @@ func exampleView() *status.View {
 	occupied.Clients = []status.Client{{PID: 4711, Command: "python3", UID: "4000001", Job: "812", Utilization: "90 %", Memory: "40.0 GiB"}, {PID: 4712, Command: "a\x1b[2Jb\u202ec", UID: "4000002"}}
 	card := status.Device{ID: "0000:5e:00.1", Short: "0000:5e:00.1", Class: "FPGA", Model: "Alveo U250", Image: "xclbin 2a44fc56-4eba-430c-95a4-13fa87dee9cc", PCI: "0000:5e:00.1", State: status.State{Word: "not judged", Tone: "neutral"}, Free: "not allocatable"}
 	return &status.View{
-		Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Headline: "7 devices: 1 failed, 1 not judged, 5 healthy", Tone: "bad",
+		Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Headline: "6 devices and 1 partition: 1 failed, 1 not judged, 5 healthy", Tone: "bad",
 		Sources: []status.Source{
 			{Name: "nvidia", State: status.State{Word: "up", Tone: "good"}},
 			{Name: "fpga", State: status.State{Word: "down: driver error", Tone: "bad"}, Err: "no answer", Trouble: status.Trouble{Cure: "Load it.", Doc: "privileges.md"}},
 			{Name: "pcie", State: status.State{Word: "not on this machine", Tone: "neutral"}},
 		},
-		Devices:   []status.Device{busy, failed, shared, cut, part, occupied, card},
+		Devices:   []status.Device{failed, busy, shared, cut, part, occupied, card},
 		Uncertain: "The allocations are not certain (unconfirmed): 3 of 9 pods are listed.", Strays: []string{"Process 4712 (python) outside every pod uses device 10."},
 	}
 }

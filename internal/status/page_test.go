@@ -190,7 +190,7 @@ func TestPages(t *testing.T) {
 					w.snap.Devices[i].Verdict = &collector.Verdict{State: "failed", Action: "reboot", Reasons: []collector.Reason{{Code: "xid_79", Text: "Xid 79", Severity: "failed"}}}
 				}
 			},
-			want: []string{"failed GPU 0, H100 80GB HBM3 Xid 79. Pods: training/llm-1 , training/llm-2 Restart the node, with a power cycle if possible Read more Sources"},
+			want: []string{"failed GPU 0, H100 80GB HBM3 Xid 79. Pods: training/llm-1 , training/llm-2 Restart the node, with a power cycle if possible Read more Devices"},
 		},
 		"versions differ while devices are known": {
 			change: func(w *world) {
@@ -199,7 +199,7 @@ func TestPages(t *testing.T) {
 				}
 				w.snap.Sources[0] = collector.Status{Source: "nvidia", Reason: collector.SourceMismatch, Err: "driver 570, library 575"}
 			},
-			want: []string{"source nvidia driver 570, library 575 Without values: GPU 0 , GPU 1 Pods: training/llm-0 , training/llm-1 Drain the node and reboot it", "Read more Sources"},
+			want: []string{"source nvidia driver 570, library 575 Without values: GPU 0 , GPU 1 Pods: training/llm-0 , training/llm-1 Drain the node and reboot it", "Read more Devices"},
 		},
 		"no driver": {
 			change: func(w *world) {
@@ -446,10 +446,10 @@ func TestView(t *testing.T) {
 		return v
 	}
 	v := view(d.ID)
-	if v.Headline != "2 devices: 1 not answering, 1 healthy" || v.Notices[0].Why != "Its values are of 9 s ago." || v.Device == nil || v.Device.ID != d.ID || len(v.Device.Readings) != len(d.Readings) || v.Devices[0].Age != "" {
+	if v.Headline != "2 devices: 1 not answering, 1 healthy" || v.Notices[0].Why != "Its values are of 9 s ago." || v.Device == nil || v.Device.ID != d.ID || len(v.Device.Readings) != len(d.Readings) || v.Devices[1].Age != "" {
 		t.Errorf("%+v", v)
 	}
-	got := &v.Devices[1]
+	got := &v.Devices[0] // the most urgent first
 	want := Client{PID: 7, Type: "compute", Command: "python3", UID: "1000", Job: "42", Utilization: "25 %"}
 	if got.Age != "9 s" || got.Utilization.Value != 1 || got.Utilization.Bars != strings.Repeat(" ", barsWidth-2)+"▄█" || len(got.Clients) != 1 || got.Clients[0] != want {
 		t.Errorf("%+v", got)

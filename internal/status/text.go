@@ -25,6 +25,14 @@ func Ago(d time.Duration) string {
 	return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
 }
 
+// number returns a number of things.
+func number(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 func percent(v float32) string { return fmt.Sprintf("%.0f %%", v*100) }
 func celsius(v float32) string { return fmt.Sprintf("%.0f °C", v) }
 func watts(v float32) string   { return fmt.Sprintf("%.0f W", v) }

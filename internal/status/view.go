@@ -354,6 +354,19 @@ func (v *View) devices(p *Page, s *collector.Snapshot, report *allocation.Report
 		}
 		v.Devices = append(v.Devices, row)
 	}
+	v.order()
+}
+
+// order sorts the devices, the most urgent first. A partition stays behind its device.
+func (v *View) order() {
+	rank := map[string]int{warn: 1, bad: 2}
+	urgency := map[string]int{}
+	whole := func(d *Device) string { return cmp.Or(d.parent, d.ID) }
+	for i := range v.Devices {
+		d := &v.Devices[i]
+		urgency[whole(d)] = max(urgency[whole(d)], rank[d.Tone])
+	}
+	slices.SortStableFunc(v.Devices, func(a, b Device) int { return cmp.Compare(urgency[whole(&b)], urgency[whole(&a)]) })
 }
 
 // measure sets the values of the device and their lines.
@@ -640,9 +653,12 @@ func (v *View) headline() {
 			v.Notices = append(v.Notices, Notice{State: State{"refused", warn}, What: r.What, Why: strings.ReplaceAll(r.Found, "\n", "; "), Cure: r.Cure, Since: r.Since})
 		}
 	}
-	count := map[string]int{}
+	count, parts := map[string]int{}, 0
 	for i := range v.Devices {
 		d := &v.Devices[i]
+		if d.Part {
+			parts++
+		}
 		count[d.Word]++
 		if d.Tone != good && d.Tone != neutral {
 			v.notice(d)
@@ -662,13 +678,14 @@ func (v *View) headline() {
 	case len(v.Devices) == 1:
 		v.Headline = "1 device: " + v.Devices[0].Word
 	default:
-		v.Headline = fmt.Sprintf("%d devices: %s", len(v.Devices), strings.Join(words, ", "))
+		v.Headline = number(len(v.Devices)-parts, "device")
+		if parts > 0 {
+			v.Headline += " and " + number(parts, "partition")
+		}
+		v.Headline += ": " + strings.Join(words, ", ")
 	}
 	if a := v.Alerts; a != nil && a.Firing > 0 {
-		v.Headline += fmt.Sprintf("; %d alerts firing", a.Firing)
-		if a.Firing == 1 {
-			v.Headline = strings.TrimSuffix(v.Headline, "s firing") + " firing"
-		}
+		v.Headline += "; " + number(a.Firing, "alert") + " firing"
 	}
 	for i := range v.Notices {
 		if v.Notices[i].Tone == bad || v.Tone != bad {

@@ -255,7 +255,7 @@ func TestStatusPageIsLive(t *testing.T) {
 	address, inject := simulated{name: "live", scenario: "h100-8"}.run(t)
 	v := open(t, address)
 	run(v, chromedp.Navigate("http://"+address+"/"))
-	v.until("12 devices: 12 healthy")
+	v.until("8 devices and 4 partitions: 12 healthy")
 	eval[chromedp.Void](v, `window.same = true; [...document.querySelectorAll('th a')].find((a) => a.textContent === 'GPU 3').focus()`)
 	device := open(t, address)
 	run(device, chromedp.Navigate(eval[string](v, `document.querySelector('#devices ~ table th a').href`)))
@@ -395,7 +395,7 @@ func TestPictures(t *testing.T) {
 			v.until(text)
 		}
 		picture := run(v, chromedp.CaptureScreenshot())
-		if len(picture) > 150<<10 {
+		if len(picture) > 200<<10 {
 			t.Errorf("%s has %d bytes", p.name, len(picture))
 		}
 		write(t, filepath.Join(*pictures, p.name), string(picture))
