@@ -112,7 +112,7 @@ func TestWhoSelects(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "http.yml"), "basic_auth: {username: op, password_file: password}\n")
 	writeFile(t, filepath.Join(dir, "password"), "secret\n")
 	for what, want := range map[string]string{
-		"0": "GPU-a", "10": "GPU-f", "gpu-dddd": "GPU-d", "MIG-eeee": "MIG-e", "5e:00.1": "0000:", "0000:21:00.0": "GPU-c", "training": "GPU-a GPU-b", "free": "MIG-e",
+		"0": "GPU-a", "10": "GPU-f", "gpu-dddd": "GPU-d", "MIG-eeee": "MIG-e", "5e:00.1": "0000:", "0000:21:00.0": "GPU-c", "training": "GPU-b GPU-a", "free": "MIG-e",
 		"lab/b": "GPU-c", "not allocatable": "0000:", "failed": "GPU-b", "idle": "GPU-c", "reset": "GPU-b", "Alveo U250": "0000:", "1g.10gb": "MIG-e", "gpu-a llm": "GPU-a",
 		"812": "GPU-f", "4711": "GPU-f", "4000001": "GPU-f", "python3": "GPU-f", "7": "", "lab/c": "", "GPU-12": "", "gpu-a lab": "",
 	} {
