@@ -151,7 +151,7 @@ func (s *Store) noteFaults(snap *collector.Snapshot) (changed bool) {
 }
 
 // unchanged reports whether the board may still be at its address: there is no
-// function of another model, and none that is reserved for a virtual machine.
+// function of another model there, and no function that is reserved for a virtual machine.
 func (s *Store) unchanged(e *entry) bool {
 	id := s.pciID(e.PCI)
 	driver, _ := s.sys.Link(devicesDir + e.PCI + "/driver")

@@ -47,8 +47,7 @@ func render(t *testing.T, helm, release string, args ...string) string {
 }
 
 // collections are where objects of a kind are made; NS stands for a namespace.
-// Kinds of others, which a cluster has only where those are installed, have
-// none.
+// The kinds of other operators, which a cluster may lack, have no path.
 var collections = map[string]string{
 	"PodMonitor": "", "ServiceMonitor": "", "PrometheusRule": "", "SecurityContextConstraints": "",
 
