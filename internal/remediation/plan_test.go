@@ -519,6 +519,11 @@ func TestForgedAnnotations(t *testing.T) {
 	if n := r.nodes["n01"]; n.record() == nil {
 		t.Errorf("%+v", r.step(1))
 	}
+	r.nodes["n00"].Annotations[AdmitAnnotation] = "yes"
+	r.pass(t, time.Minute)
+	if n := r.nodes["n00"]; n.record() != nil || !slices.Contains(n.Taints, foreign) {
+		t.Errorf("admitted by a person: %+v", n)
+	}
 }
 
 // Nodes that others took out of service count, and the breaker's clock starts at the
