@@ -14,6 +14,7 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
@@ -46,6 +47,11 @@ func (f *alertFlags) check() error {
 	}
 	if err := within("rules.interval", f.interval, time.Second, time.Hour); err != nil {
 		return err
+	}
+	for name := range f.labels {
+		if !model.LegacyValidation.IsValidLabelName(name) {
+			return fmt.Errorf("--rules.target-label: %q is no label name; letters, digits and underscores are accepted, without a digit at the beginning", name)
+		}
 	}
 	for _, u := range f.urls {
 		if err := alertmanager.CheckURL(u); err != nil {

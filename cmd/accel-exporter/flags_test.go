@@ -72,6 +72,7 @@ func TestFlagMistakes(t *testing.T) {
 		"--config.file=DIR/none.yml":                                                  `configuration: open DIR/none.yml: no such file or directory`,
 		"--release.directory=DIR/bad.yml":                                             `--release.directory: DIR/bad.yml is not a directory`,
 		"--path.state=DIR/bad.yml":                                                    `--path.state: open DIR/bad.yml: not a directory`,
+		"--rules.target-label=1x=a":                                                   `--rules.target-label: "1x" is no label name`,
 		"--rules.builtin --rules.file=x.yml":                                          `--rules.builtin evaluates the built-in rules, which --rules.file replaces: give one of them`,
 		"--alertmanager.url=http://user:hunter2@h:9093":                               `--alertmanager.url: found a user or a password in the address`,
 		"--otlp.endpoint=collector":                                                   `--otlp.endpoint is not an address`,
