@@ -72,8 +72,7 @@ func TestRemedyChart(t *testing.T) {
 	await(t, "the dry run reports its plan", r.remediator, func() bool {
 		return r.shows(`accel_remediator_planned_nodes{action="take_out"} 2`)
 	})
-	// A budget could be asked about by a dry run that had the rights to act.
-	r.uses(lookingRelease, "get pods")
+	r.uses(lookingRelease)
 	r.end(&r.remediator)
 	if !r.clean("gpu-node") || r.noted("default", "gpu-node", "AcceleratorsUnhealthy") {
 		t.Error("a dry run has changed something")
@@ -140,8 +139,8 @@ func (r *remedy) startRelease(release string) {
 }
 
 // uses waits until the remediator has used each right that the chart gave it,
-// and no other, and was denied what is known to be.
-func (r *remedy) uses(release string, refused ...string) {
+// and requested no other.
+func (r *remedy) uses(release string) {
 	r.t.Helper()
 	rbac := "/apis/rbac.authorization.k8s.io/v1/"
 	name := release + "-accel-exporter-remediator"
@@ -164,10 +163,10 @@ func (r *remedy) uses(release string, refused ...string) {
 	var used, denied []string
 	await(r.t, fmt.Sprintf("it has used %q", want), r.remediator, func() bool {
 		used, denied = r.recorded(release)
-		return len(denied) > len(refused) || len(used) >= len(want) && len(denied) == len(refused)
+		return len(denied) > 0 || len(used) >= len(want)
 	})
-	if !slices.Equal(used, want) || !slices.Equal(denied, refused) {
-		r.t.Errorf("it used %q, it may %q; it was denied %q, and should be %q", used, want, denied, refused)
+	if !slices.Equal(used, want) || len(denied) > 0 {
+		r.t.Errorf("it used %q, it may %q; it was denied %q", used, want, denied)
 	}
 }
 
