@@ -233,7 +233,7 @@ func TestDirectory(t *testing.T) {
 	for range 4 {
 		m.second()
 		m.seconds += 700
-		last, _ = m.until(gpu0, recording, gpu0)
+		m.until(gpu0, recording, gpu0)
 		last, _ = m.until(gpu0, saved, gpu0)
 	}
 	if names := m.names(); len(names) != m.o.Keep || names[len(names)-1] != filepath.Base(last) {
