@@ -108,8 +108,9 @@ func TestEveryPod(t *testing.T) {
 		}
 		for _, m := range c.VolumeMounts {
 			// A file that is mounted by subPath never changes again.
-			state := m.MountPath == "/var/lib/accel-exporter" && slices.Contains(c.Args, "--path.state="+m.MountPath)
-			if m.ReadOnly == state || m.SubPath != "" || m.SubPathExpr != "" {
+			written := m.MountPath == "/var/lib/accel-exporter" && slices.Contains(c.Args, "--path.state="+m.MountPath) ||
+				m.MountPath == "/var/lib/accel-bundles" && slices.Contains(c.Args, "--bundle.directory="+m.MountPath)
+			if m.ReadOnly == written || m.SubPath != "" || m.SubPathExpr != "" {
 				t.Errorf("%s: %s can be written to or is mounted by subPath", name, m.MountPath)
 			}
 			if strings.HasSuffix(m.MountPath, ".sock") {

@@ -26,6 +26,7 @@ func TestEgress(t *testing.T) {
 		{"accel-exporter", "", "traces.endpoint=https://otlp.example", []float64{53, 443}},
 		{"accel-exporter", "", "nodeRules.alertmanagers={http://a:9093,https://b},traces.endpoint=https://c", []float64{53, 443, 9093}},
 		{"accel-exporter", "", "config.alertmanager.endpoints[0].url=https://a:9095,dcgm.address=engine.gpu:5556", []float64{53, 5556, 9095}},
+		{"accel-exporter", "", "bundle.enabled=true,bundle.url=https://evidence.example:8443/", []float64{53, 8443}},
 		{"accel-exporter", "", "podMetadata.enabled=true", []float64{53, 443, 6443}},
 		{"accel-remediator", "remediator-everything", "", []float64{53, 443, 6443, 8443, 9093, 19400}},
 	} {

@@ -217,7 +217,7 @@ func TestFault(t *testing.T) {
 // device that fails again at once pushes nothing out.
 func TestDirectory(t *testing.T) {
 	m := newMachine(t)
-	if err := os.WriteFile(filepath.Join(m.o.Directory, tempPrefix+"1"), []byte("half"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(m.o.Directory, tempPrefix+"node1~1"), []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	m.run()

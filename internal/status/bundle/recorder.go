@@ -91,7 +91,7 @@ type pending struct {
 func New(o Options) *Recorder {
 	o.After = cmp.Or(o.After, after)
 	r := &Recorder{
-		o: o, store: store{directory: o.Directory, keep: o.Keep}, wake: make(chan struct{}, 1), put: make(chan struct{}, 1),
+		o: o, store: store{directory: o.Directory, node: o.Node, keep: o.Keep}, wake: make(chan struct{}, 1), put: make(chan struct{}, 1),
 		failing: map[string]bool{}, devices: map[string]*entry{},
 	}
 	r.counts = newCounts(&r.store, o.Target != nil)

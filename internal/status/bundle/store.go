@@ -30,9 +30,10 @@ type File struct {
 	Sent    bool      `json:"sent,omitempty"`
 }
 
-// store is the directory of bundles, each at most MaxSize.
+// store has the bundles of a node in a directory.
 type store struct {
 	directory string
+	node      string
 	keep      int
 
 	mu    sync.Mutex
@@ -54,11 +55,11 @@ func (s *store) load() error {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempPrefix) {
+		if strings.HasPrefix(e.Name(), s.temporary()) {
 			_ = os.Remove(s.path(e.Name())) // the next write reports a directory that is read-only
 		}
-		if !strings.HasSuffix(e.Name(), suffix) || !e.Type().IsRegular() {
-			continue
+		if len(e.Name()) != len(FileName(s.node, time.Time{})) || !strings.HasPrefix(e.Name(), "accel-"+fileName(s.node)+"-") || !e.Type().IsRegular() {
+			continue // of another node: they may share a directory
 		}
 		data, err := s.read(e.Name())
 		if err != nil {
@@ -101,8 +102,11 @@ func (s *store) save(p *pending, data []byte) (File, error) {
 	return f, nil
 }
 
+// temporary is the beginning of the names of files that are not complete.
+func (s *store) temporary() string { return tempPrefix + fileName(s.node) + "~" }
+
 func (s *store) replace(name string, data []byte) (err error) {
-	f, err := os.CreateTemp(s.directory, tempPrefix)
+	f, err := os.CreateTemp(s.directory, s.temporary())
 	if err != nil {
 		return err
 	}

@@ -90,6 +90,19 @@
 - --otlp.ca-file=/run/secrets/otlp/ca.crt
 {{- end }}
 {{- end }}
+{{- if .bundle.enabled }}
+- --bundle.directory=/var/lib/accel-bundles
+- --bundle.keep={{ .bundle.keep }}
+{{- if .bundle.url }}
+- {{ printf "--bundle.url=%s" .bundle.url | quote }}
+{{- if .bundle.headersSecret.name }}
+- --bundle.headers-file=/run/secrets/bundle/headers.yml
+{{- end }}
+{{- end }}
+{{- if .bundle.hashSerials }}
+- --bundle.hash-serials
+{{- end }}
+{{- end }}
 - --log.level={{ .logLevel }}
 - --log.format={{ .logFormat }}
 {{- range .extraArgs }}
@@ -210,6 +223,14 @@ volumes:
 - name: state
   hostPath: {path: {{ .stateDirectory | quote }}, type: DirectoryOrCreate}
 {{- end }}
+{{- if .bundle.enabled }}
+- name: bundles
+{{ toYaml .bundle.volume | indent 2 }}
+{{- if and .bundle.url .bundle.headersSecret.name }}
+- name: bundle-login
+  secret: {secretName: {{ .bundle.headersSecret.name | quote }}, items: [{key: {{ .bundle.headersSecret.key | quote }}, path: headers.yml}]}
+{{- end }}
+{{- end }}
 {{- if .dcgm.libraryImage }}
 - name: dcgm
   emptyDir: {sizeLimit: 512Mi}
@@ -271,6 +292,12 @@ mounts:
 {{- end }}
 {{- if .stateDirectory }}
 - {name: state, mountPath: /var/lib/accel-exporter}
+{{- end }}
+{{- if .bundle.enabled }}
+- {name: bundles, mountPath: /var/lib/accel-bundles}
+{{- if and .bundle.url .bundle.headersSecret.name }}
+- {name: bundle-login, mountPath: /run/secrets/bundle, readOnly: true}
+{{- end }}
 {{- end }}
 {{- if .dcgm.libraryImage }}
 - {name: dcgm, mountPath: /usr/local/dcgm, readOnly: true}
