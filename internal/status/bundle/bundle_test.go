@@ -93,8 +93,8 @@ func (m *machine) second(failed ...string) *collector.Snapshot {
 		s.Devices = append(s.Devices, d)
 	}
 	s.Events = s.News
-	m.latest.Store(s)
 	m.r.Judge(s)
+	m.latest.Store(s)
 	return s
 }
 

@@ -57,7 +57,7 @@ type Recorder struct {
 	o      Options
 	store  store
 	counts *counts
-	wake   chan struct{} // a bundle has begun
+	wake   chan struct{} // the first copy can be written
 	put    chan struct{} // a file waits to be sent
 
 	making sync.Mutex // one at a time, because it takes memory
@@ -79,10 +79,11 @@ type entry struct {
 
 // pending is a bundle that waits for what follows the fault.
 type pending struct {
-	name    string
-	fault   time.Time
-	devices []string
-	events  []collector.Event
+	name      string
+	fault     time.Time
+	devices   []string
+	events    []collector.Event
+	published bool // the Snapshot with the fault is the latest one
 	// requested by a person, not by a fault.
 	requested bool
 }
@@ -119,6 +120,10 @@ func (r *Recorder) Judge(s *collector.Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p := r.pending; p != nil {
+		if !p.published { // the Snapshot with the fault, which the first copy needs
+			p.published = true
+			signal(r.wake)
+		}
 		p.events = append(p.events, s.News[:min(len(s.News), maxEvents-len(p.events))]...)
 	}
 	for i := range s.Devices {
@@ -157,7 +162,6 @@ func (r *Recorder) begin(s *collector.Snapshot, id string, since time.Time) {
 			name:  FileName(r.o.Node, s.Time),
 			fault: s.Time, events: slices.Clone(s.Events),
 		}
-		signal(r.wake)
 	}
 	r.pending.devices = append(r.pending.devices, id)
 	r.devices[id] = &entry{fault: s.Time, name: r.pending.name, state: recording}
