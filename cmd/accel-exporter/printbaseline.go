@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -35,7 +36,7 @@ func baselineCommand(ctx context.Context, args []string, stdout, stderr io.Write
 	}
 	text, err := baseline.Print(snap)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: the hardware is read here, no running exporter is asked; give the flags of the exporter that point to it, such as --nvml.library and --path.sysfs", err)
 	}
 	_, err = stdout.Write(text)
 	return err

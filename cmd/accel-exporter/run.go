@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -154,10 +155,14 @@ func checkWebConfig(path string) error {
 		return nil
 	}
 	if err := web.Validate(path); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %s", path, repeated.ReplaceAllString(err.Error(), "$1…$2"))
 	}
 	return nil
 }
+
+// repeated matches what an error of the parser repeats of a web configuration: values,
+// and keys that are no names. The file may be another one, given by mistake.
+var repeated = regexp.MustCompile("`[^`]*`|(field )[^\n]*[^\\w\n][^\n]*( not found)")
 
 // checkFiles is --config.check: it prints every mistake in every file.
 func checkFiles(f *flags, stdout, stderr io.Writer) error {

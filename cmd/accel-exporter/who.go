@@ -41,8 +41,9 @@ func whoCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return err
 	}
 	f := &frame{view: v, local: ask.local(), wide: *wide, filters: *what}
+	states := []string{"healthy", "degraded", "failed", "unknown"} // which no device may have now
 	for _, w := range *what {
-		if !slices.ContainsFunc(v.Devices, func(d status.Device) bool { return f.fits(&d, w) }) {
+		if !slices.Contains(states, w) && !slices.ContainsFunc(v.Devices, func(d status.Device) bool { return f.fits(&d, w) }) {
 			return fmt.Errorf("no device matches %q; without an argument, all are listed", w)
 		}
 	}

@@ -9,9 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/accel-exporter/accel-exporter/internal/config/strict/wording"
 	"github.com/accel-exporter/accel-exporter/internal/sim"
 )
 
@@ -39,11 +41,33 @@ func run(args []string) error {
 	c.addInject(app, actions)
 	c.addTree(app, actions)
 	c.addKubelet(app, actions)
-	name, err := app.Parse(guardNegative(args))
+	args = guardNegative(args)
+	name, err := app.Parse(args)
 	if err != nil {
-		return err
+		return withAccepted(app, args, err)
 	}
 	return actions[name]()
+}
+
+// withAccepted adds to the error about an unknown command or fault which are accepted.
+func withAccepted(app *kingpin.Application, args []string, err error) error {
+	_, found, unknown := strings.Cut(err.Error(), "expected command but got ")
+	if !unknown {
+		return err
+	}
+	word, commands := "command", app.Model().Commands
+	if context, _ := app.ParseContext(args); context != nil && context.SelectedCommand != nil {
+		word, commands = "fault", context.SelectedCommand.Model().Commands
+	}
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.Name)
+	}
+	meant := ""
+	if near := wording.Nearest(strings.Trim(found, `"`), names, 1); len(near) > 0 {
+		meant = " (did you mean " + near[0] + "?)"
+	}
+	return fmt.Errorf("unknown %s %s%s; accepted are %s", word, found, meant, strings.Join(names, ", "))
 }
 
 type command struct {

@@ -36,6 +36,9 @@ func TestCommands(t *testing.T) {
 	if err := do(state, "inject", "lost", "0"); err == nil || !strings.Contains(err.Error(), "accel-sim run") {
 		t.Errorf("without a simulation: %v", err)
 	}
+	if err := do(state, "inject", "xdi", "79", "1"); err == nil || !strings.Contains(err.Error(), `unknown fault "xdi" (did you mean xid?); accepted are xid, event, `) {
+		t.Errorf("an unknown fault: %v", err)
+	}
 	for _, words := range []string{
 		"scenarios", "compile --scenario=h100-8 --frozen=5", "inject xid 94 4/1 --count=3", "inject set temperature -1 0",
 		"inject mig 4 7g.80gb", "inject hang all --for=10ms --call=nvmlDeviceGetName", "inject ecc uncorrected 2 --location=sram", "clear 0",

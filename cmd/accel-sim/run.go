@@ -39,7 +39,7 @@ func (c *command) addRun(app *kingpin.Application, actions map[string]func() err
 			return err
 		}
 		if *flags {
-			library = strings.Join(c.exporterFlags(library), "\n")
+			library = strings.Join(c.exporterFlags(library, true), "\n")
 		}
 		fmt.Println(library)
 		return nil
@@ -67,13 +67,18 @@ func (c *command) podsFlag(cmd *kingpin.CmdClause, help string) {
 	cmd.Flag("pods", help).Default("true").BoolVar(&c.pods)
 }
 
-// exporterFlags are the flags that point an exporter to the simulation.
-func (c *command) exporterFlags(library string) []string {
+// exporterFlags are the flags that point an exporter to the simulation. Without a
+// kubelet they turn off the search for pods: an exporter reports a path that does not
+// exist as a mistake, and the default is the kubelet of the real machine.
+func (c *command) exporterFlags(library string, kubelet bool) []string {
 	flags := sim.ExporterFlags(c.state, library)
-	if c.pods {
-		flags = append(flags, sim.PodFlags(c.state)...)
+	switch {
+	case !c.pods:
+		return flags
+	case !kubelet:
+		return append(flags, "--podresources.socket=", "--path.pod-logs=")
 	}
-	return flags
+	return append(flags, sim.PodFlags(c.state)...)
 }
 
 // setUp writes the state and returns the library for the scenario.
@@ -142,7 +147,11 @@ func (c *command) run() error {
 	if err != nil && !errors.Is(err, exec.ErrDot) {
 		return err
 	}
-	argv := append(c.argv, c.exporterFlags(library)...)
+	kubelet, err := sim.HasKubelet(c.state)
+	if err != nil {
+		return err
+	}
+	argv := append(c.argv, c.exporterFlags(library, kubelet)...)
 	if err := c.setEnvironment(); err != nil {
 		return err
 	}
@@ -151,9 +160,7 @@ func (c *command) run() error {
 	if c.fuse {
 		services = append(services, sim.MountTree)
 	}
-	if has, err := sim.HasKubelet(c.state); err != nil {
-		return err
-	} else if has && c.pods {
+	if kubelet && c.pods {
 		services = append(services, sim.ServeKubelet)
 	}
 	if len(services) > 0 {

@@ -84,12 +84,19 @@ func (s *State) Expect(fault string, given map[string]string) (line string, with
 	if ends := given["ends"]; ends != "" && ends != "reset" && ends != "ok" || fault == "amd-throttle" && !s.countsThrottling(given["card"]) {
 		return "", 0
 	}
+	device := s.SeenAs(given["device"])
+	if card := given["card"]; card != "" {
+		device = s.cardSeenAs(card)
+	}
+	if _, err := s.devices(given["device"]); err != nil && fault == "device-unhealthy" {
+		return "", 0 // an id of the device plugin, which may be that of no device here
+	}
 	for _, e := range Expectations {
 		if e.Fault != fault || given["pending"] == "true" || given["listed"] == "true" || given["switch"] == "off" || given["width"] == "0" {
 			continue
 		}
 		namespace, name, _ := strings.Cut(given["pod"], "/")
-		words := []string{"{DEVICE}", s.SeenAs(given["device"] + given["card"]), "{POD}", fmt.Sprintf(`{namespace=%q,pod=%q}`, namespace, name)}
+		words := []string{"{DEVICE}", device, "{POD}", fmt.Sprintf(`{namespace=%q,pod=%q}`, namespace, name)}
 		for k, v := range given {
 			words = append(words, "{"+k+"}", v)
 		}
@@ -103,6 +110,11 @@ func (s *State) SeenAs(arg string) string {
 	if ds, err := s.devices(arg); err == nil {
 		return s.deviceUUID(ds[0])
 	}
+	return s.cardSeenAs(arg)
+}
+
+// cardSeenAs returns the label device of a card, whose numbers are not those of GPUs.
+func (s *State) cardSeenAs(arg string) string {
 	c, tree, err := s.card(arg)
 	if err != nil {
 		return arg

@@ -64,8 +64,7 @@ func ExporterFlags(state, library string) []string {
 }
 
 // PodFlags point an exporter to the pods of the simulation at a state file,
-// beside ExporterFlags. Without a kubelet they point to nothing, so that the
-// kubelet of the real machine is not used.
+// beside ExporterFlags.
 func PodFlags(state string) []string {
 	return []string{"--podresources.socket=" + KubeletSocket(state), "--path.pod-logs=" + PodLogs(state)}
 }

@@ -142,6 +142,9 @@ func syntaxText(err error) (text string, line int) {
 		line, _ = strconv.Atoi(m[1])
 		text = text[len(m[0]):]
 	}
+	if strings.HasPrefix(text, "unknown anchor ") {
+		text = "found a reference to an unknown anchor" // its name may be a secret
+	}
 	return text, line
 }
 
@@ -199,11 +202,19 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value, accept strin
 	}
 }
 
+// keyName matches keys that a message repeats. Another key may be a line of a file that was
+// given by mistake, such as /etc/shadow, and must not get into a log.
+var keyName = regexp.MustCompile(`^[A-Za-z_][\w.-]{0,39}$`)
+
 func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 	s := d.shapeOf(v.Type())
 	accepted := strings.Join(s.keys, ", ")
 	if n.Kind != yaml.MappingNode {
-		d.mistake(n.Line, path, "found %s; accepted is a mapping with the keys %s", found(n), accepted)
+		is := found(n)
+		if path == "" && n.Kind == yaml.ScalarNode {
+			is = "text" // perhaps the content of a file that was given by mistake
+		}
+		d.mistake(n.Line, path, "found %s; accepted is a mapping with the keys %s", is, accepted)
 		return
 	}
 	if p, ok := reflect.TypeAssert[interface{ locate(*yaml.Node) }](v.Addr()); ok {
@@ -221,6 +232,8 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 		field, known := s.fields[key.Value]
 		first, again := seen[key.Value]
 		switch {
+		case !known && !keyName.MatchString(key.Value):
+			d.mistake(key.Line, path, "found a key that is not a name; accepted here: %s", accepted)
 		case !known:
 			d.mistake(key.Line, at, "unknown key; accepted here: %s", accepted)
 		case again:

@@ -64,6 +64,9 @@ func Parse(name string, data []byte) (*Catalogue, error) {
 	if err := strict.Decode(name, data, c); err != nil {
 		return nil, err
 	}
+	if len(c.Entries) == 0 {
+		return nil, strict.Mistakes{{File: name, Line: 1, Path: "entries", Text: "found no entry; accepted is at least one, or no baseline at all"}}
+	}
 	return c, nil
 }
 
