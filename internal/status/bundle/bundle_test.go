@@ -177,7 +177,17 @@ func TestFault(t *testing.T) {
 		m.second()
 	}
 	m.until(gpu0, recording, gpu0)
-	m.second(gpu0, gpu1)
+	// The copies of a node that does not live for another minute have both.
+	guard := time.Now().Add(time.Minute)
+	for both := false; !both; time.Sleep(time.Millisecond) {
+		m.second(gpu0, gpu1)
+		for _, f := range m.r.List() {
+			both = len(f.Devices) == 2
+		}
+		if time.Now().After(guard) {
+			t.Fatalf("no copy has both GPUs: %+v", m.r.List())
+		}
+	}
 	stop() // writes what there is; the first attempt to send it fails
 	m.until(gpu1, unsent, gpu0, gpu1)
 	m.run() // another exporter sends it, and begins no other bundle
@@ -238,6 +248,12 @@ func TestDirectory(t *testing.T) {
 	}
 	if names := m.names(); len(names) != m.o.Keep || names[len(names)-1] != filepath.Base(last) {
 		t.Errorf("found %q; %s is the latest", names, last)
+	}
+	if err := os.WriteFile(filepath.Join(m.o.Directory, "other.tar.gz"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := m.r.Read("other.tar.gz"); err == nil {
+		t.Errorf("%q is served, which is no bundle", data)
 	}
 }
 

@@ -104,13 +104,13 @@ func (r *Recorder) make(p *pending) []byte {
 		Version: version, Node: r.o.Node, Requested: p.requested, Fault: p.fault, Written: snap.Time,
 		Complete: snap.Time.Sub(p.fault) >= r.o.After-time.Second, Software: r.software(snap), SerialsHashed: r.o.HashSerials,
 	}
-	last := r.before(p.fault, in)
 	report := &allocation.Report{}
 	if r.o.Allocations != nil {
 		report = cmp.Or(r.o.Allocations(), report)
 	}
 	for _, id := range p.devices {
-		in.Devices = append(in.Devices, deviceOf(id, snap, report, p.events, last[id]))
+		before := r.before(id, in)
+		in.Devices = append(in.Devices, deviceOf(id, snap, report, p.events, before))
 	}
 	var log []string
 	if r.o.KernelLog != nil {
@@ -147,16 +147,15 @@ func (r *Recorder) software(s *collector.Snapshot) []Fact {
 	return list
 }
 
-// before returns the readings of the last round before a fault.
-func (r *Recorder) before(fault time.Time, in *Incident) map[string][]collector.Reading {
-	var last map[string][]collector.Reading
-	for at, devices := range r.o.History.Rounds() {
-		if !at.Before(fault) {
+// before returns the readings of a device in the last round before the fault.
+func (r *Recorder) before(id string, in *Incident) (last []collector.Reading) {
+	for at, devices := range r.o.History.Rounds(id) {
+		if !at.Before(in.Fault) {
 			break
 		}
-		in.Before, last = at, map[string][]collector.Reading{}
-		for id, readings := range devices {
-			last[id] = slices.Clone(readings)
+		in.Before, last = at, nil
+		for _, readings := range devices {
+			last = slices.Clone(readings)
 		}
 	}
 	return last
@@ -241,40 +240,29 @@ func facts(d *collector.Device) (list []Fact) {
 // table returns the readings of a device in each second of the history: a line for each
 // round, a column for each series. A value that was not measured is empty.
 func (r *Recorder) table(id string) []byte {
+	rows := [][]string{{"time"}}
 	columns := map[string]int{}
-	var names []string
-	for _, devices := range r.o.History.Rounds() {
-		for device, readings := range devices {
-			if device != id {
-				continue
-			}
+	for at, devices := range r.o.History.Rounds(id) {
+		row := make([]string, len(rows[0]))
+		row[0] = at.UTC().Format("2006-01-02T15:04:05.000Z")
+		for _, readings := range devices {
 			for i := range readings {
 				s := seriesOf(&readings[i])
-				if name := s.String(); columns[name] == 0 {
-					names = append(names, name)
-					columns[name] = len(names)
+				name, value := s.String(), strconv.FormatFloat(s.Value, 'g', -1, 64)
+				if column := columns[name]; column > 0 {
+					row[column] = value
+					continue
 				}
+				columns[name] = len(row)
+				rows[0], row = append(rows[0], name), append(row, value)
 			}
 		}
+		rows = append(rows, row)
 	}
 	var b bytes.Buffer
 	to := csv.NewWriter(&b)
-	_ = to.Write(append([]string{"time"}, names...)) // writing to a buffer does not fail
-	for at, devices := range r.o.History.Rounds() {
-		row := make([]string, 1+len(names))
-		row[0] = at.UTC().Format("2006-01-02T15:04:05.000Z")
-		for device, readings := range devices {
-			if device != id {
-				continue
-			}
-			for i := range readings {
-				s := seriesOf(&readings[i])
-				if column := columns[s.String()]; column > 0 { // else it came since
-					row[column] = strconv.FormatFloat(readings[i].Value, 'g', -1, 64)
-				}
-			}
-		}
-		_ = to.Write(row)
+	for _, row := range rows { // writing to a buffer does not fail
+		_ = to.Write(append(row, make([]string, len(rows[0])-len(row))...))
 	}
 	to.Flush()
 	return b.Bytes()

@@ -3,6 +3,7 @@ package bundle
 import (
 	"cmp"
 	"context"
+	"io/fs"
 	"log/slog"
 	"slices"
 	"strings"
@@ -83,7 +84,7 @@ type pending struct {
 	fault     time.Time
 	devices   []string
 	events    []collector.Event
-	published bool // the Snapshot with the fault is the latest one
+	published bool // the Snapshot with the faults is the latest one
 	// requested by a person, not by a fault.
 	requested bool
 }
@@ -120,7 +121,7 @@ func (r *Recorder) Judge(s *collector.Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p := r.pending; p != nil {
-		if !p.published { // the Snapshot with the fault, which the first copy needs
+		if !p.published { // the Snapshot with the faults, which a copy needs
 			p.published = true
 			signal(r.wake)
 		}
@@ -164,6 +165,7 @@ func (r *Recorder) begin(s *collector.Snapshot, id string, since time.Time) {
 		}
 	}
 	r.pending.devices = append(r.pending.devices, id)
+	r.pending.published = false
 	r.devices[id] = &entry{fault: s.Time, name: r.pending.name, state: recording}
 }
 
@@ -185,29 +187,34 @@ func (r *Recorder) Run(ctx context.Context) {
 	for {
 		select {
 		case <-r.wake:
-			// What there is, in case that the node does not live for another minute.
-			r.write(false)
-			due = time.After(r.o.After)
+			// What there is, in case that the node does not live for another minute:
+			// once more for each device that fails within it.
+			if r.write(false) && due == nil {
+				due = time.After(r.o.After)
+			}
 		case <-due:
 			r.write(true)
+			due = nil
 		case <-ctx.Done():
 			sending.Wait()
 			if r.write(true); r.o.Target != nil {
-				r.sendAll(context.WithoutCancel(ctx), lastTimeout)
+				last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTimeout)
+				r.sendAll(last)
+				cancel()
 			}
 			return
 		}
 	}
 }
 
-// write writes the bundle that is being recorded. The last time it replaces the first
-// bundle under the same name.
-func (r *Recorder) write(last bool) {
+// write writes the bundle that is being recorded, under the same name each time. It
+// reports whether there is one.
+func (r *Recorder) write(last bool) bool {
 	r.mu.Lock()
 	p := r.pending
 	if p == nil {
 		r.mu.Unlock()
-		return
+		return false
 	}
 	now := *p
 	now.devices, now.events = slices.Clone(p.devices), slices.Clone(p.events)
@@ -236,6 +243,7 @@ func (r *Recorder) write(last bool) {
 		r.follow(f)
 		signal(r.put)
 	}
+	return true
 }
 
 // follow sets the state of the devices of a file.
@@ -279,8 +287,13 @@ func (r *Recorder) List() []File {
 	return list
 }
 
-// Read returns a bundle of the directory.
-func (r *Recorder) Read(name string) ([]byte, error) { return r.store.read(name) }
+// Read returns a bundle of List.
+func (r *Recorder) Read(name string) ([]byte, error) {
+	if !slices.ContainsFunc(r.store.list(), func(f File) bool { return f.Name == name }) {
+		return nil, fs.ErrNotExist
+	}
+	return r.store.read(name)
+}
 
 // FileName returns the name of a bundle of a node.
 func FileName(node string, at time.Time) string {

@@ -103,13 +103,13 @@ func (t *Target) put(ctx context.Context, name string, data []byte) error {
 	return nil
 }
 
-// send sends the bundles in the directory, the oldest first, until ctx is done. A bundle
+// send sends the bundles in the directory, the latest first, until ctx is done. A bundle
 // that is refused is tried again later, and the next one meanwhile.
 func (r *Recorder) send(ctx context.Context) {
 	pause := firstPause
 	for {
 		wait := longPause
-		if r.sendAll(ctx, sendTimeout) {
+		if r.sendAll(ctx) {
 			pause = firstPause
 		} else {
 			wait, pause = pause, min(2*pause, longPause)
@@ -127,13 +127,14 @@ func (r *Recorder) send(ctx context.Context) {
 }
 
 // sendAll sends each bundle that was not sent, and reports whether none is left.
-func (r *Recorder) sendAll(ctx context.Context, timeout time.Duration) bool {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
+func (r *Recorder) sendAll(ctx context.Context) bool {
 	all := true
-	for _, f := range r.store.list() {
+	for _, f := range r.List() {
 		if f.Sent || r.records(f.Name) {
 			continue
+		}
+		if ctx.Err() != nil {
+			return false
 		}
 		data, err := r.store.read(f.Name)
 		if err == nil {

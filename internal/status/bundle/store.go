@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,6 +35,8 @@ type store struct {
 	node      string
 	keep      int
 
+	// mu is not held during a call of the file system, which may block: a scrape and the
+	// status page read files.
 	mu    sync.Mutex
 	files []File // the oldest first
 }
@@ -58,7 +59,9 @@ func (s *store) load() error {
 		if strings.HasPrefix(e.Name(), s.temporary()) {
 			_ = os.Remove(s.path(e.Name())) // the next write reports a directory that is read-only
 		}
-		if len(e.Name()) != len(FileName(s.node, time.Time{})) || !strings.HasPrefix(e.Name(), "accel-"+fileName(s.node)+"-") || !e.Type().IsRegular() {
+		name := e.Name()
+		mine := strings.HasPrefix(name, "accel-"+fileName(s.node)+"-") && strings.HasSuffix(name, suffix) && len(name) == len(FileName(s.node, time.Time{}))
+		if !mine || !e.Type().IsRegular() {
 			continue // of another node: they may share a directory
 		}
 		data, err := s.read(e.Name())
@@ -90,14 +93,14 @@ func (s *store) save(p *pending, data []byte) (File, error) {
 		return f, err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.files = append(slices.DeleteFunc(s.files, func(o File) bool { return o.Name == f.Name }), f)
-	for len(s.files) > s.keep {
-		_ = os.Remove(s.path(s.files[0].Name + sentSuffix)) // most have none
-		if err := os.Remove(s.path(s.files[0].Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return f, nil // the directory has one more than it should, until the next write
-		}
-		s.files = s.files[1:]
+	excess := max(len(s.files)-s.keep, 0)
+	old := slices.Clone(s.files[:excess])
+	s.files = s.files[excess:]
+	s.mu.Unlock()
+	for _, o := range old { // a file that stays is removed after the next start
+		_ = os.Remove(s.path(o.Name + sentSuffix))
+		_ = os.Remove(s.path(o.Name))
 	}
 	return f, nil
 }
@@ -125,9 +128,6 @@ func (s *store) replace(name string, data []byte) (err error) {
 
 // read returns a bundle of the directory by its name.
 func (s *store) read(name string) ([]byte, error) {
-	if name != filepath.Base(name) || !strings.HasSuffix(name, suffix) {
-		return nil, fs.ErrNotExist
-	}
 	info, err := os.Stat(s.path(name))
 	switch {
 	case err != nil:
@@ -141,11 +141,13 @@ func (s *store) read(name string) ([]byte, error) {
 // sent marks a bundle as sent, also for the next run.
 func (s *store) sent(name string) (File, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.files, func(f File) bool { return f.Name == name })
-	if i < 0 {
-		return File{}, fs.ErrNotExist
+	if i < 0 { // removed meanwhile
+		s.mu.Unlock()
+		return File{Name: name, Sent: true}, nil
 	}
 	s.files[i].Sent = true
-	return s.files[i], os.WriteFile(s.path(name+sentSuffix), nil, 0o600)
+	f := s.files[i]
+	s.mu.Unlock()
+	return f, os.WriteFile(s.path(name+sentSuffix), nil, 0o600)
 }

@@ -68,6 +68,9 @@ func (in *Incident) text(log []string) []byte {
 		line("node %s, fault at %s, written by accel-exporter at %s: the minute after the fault is not complete", in.Node, stamp(in.Fault), stamp(in.Written))
 	}
 	for i := range in.Devices {
+		if len(in.Devices) > 1 {
+			line("\n== %s ==", names[i])
+		}
 		in.Devices[i].text(line, in)
 	}
 	line("\nKERNEL LOG: lines of drivers and of the PCI core%s", last(log, maxTextLog, "kernel.log"))

@@ -157,12 +157,15 @@ func (s *series) at(round int) int {
 }
 
 // Rounds returns every round, the oldest first: its time, and its devices with their
-// readings. The readings are valid until the next device.
-func (r *Ring) Rounds() iter.Seq2[time.Time, iter.Seq2[string, []collector.Reading]] {
+// readings, or the one device only. The readings are valid until the next device.
+func (r *Ring) Rounds(only ...string) iter.Seq2[time.Time, iter.Seq2[string, []collector.Reading]] {
 	r.mu.Lock()
 	rounds, first, devices := r.rounds, r.first, make([][]series, 0, len(r.devices))
 	placed := map[string]int{}
 	for _, of := range r.series {
+		if len(only) > 0 && !slices.Contains(only, of.device) {
+			continue
+		}
 		n, known := placed[of.device]
 		if !known {
 			n = len(devices)
