@@ -64,6 +64,7 @@ func TestRemedyChart(t *testing.T) {
 	r := newRemedy(t, "gpu-node", "other")
 	r.pod("training", "llm-0", "gpu-node")
 	r.publish("other", map[string]string{"gpu-3": "GPU-3"})
+	r.publish("gpu-node", map[string]string{"gpu-9": "GPU-9"}) // and not the device of the alert
 	lost := []object{{"alertname": "Lost", "node": "gpu-node", "namespace": "training", "pod": "llm-0"}, {"alertname": "Lost", "node": "other", "device": "GPU-3"}}
 	r.fireAs(time.Now().Add(time.Hour), lost...)
 
@@ -81,8 +82,8 @@ func TestRemedyChart(t *testing.T) {
 	r.install(helm, actingRelease, "remediator.act=true")
 	r.startRelease(actingRelease)
 	await(t, "the node is marked", r.remediator, func() bool { return r.out("gpu-node") })
-	await(t, "its Job is made", r.remediator, func() bool {
-		return len(r.list("/apis/batch/v1/namespaces/"+actingRelease+"/jobs")) == 1
+	await(t, "the Jobs of the node and the device are made", r.remediator, func() bool {
+		return len(r.list("/apis/batch/v1/namespaces/"+actingRelease+"/jobs")) == 2
 	})
 	namespace := actingRelease + "-exporter"
 	r.do(http.MethodPost, "/api/v1/namespaces/"+namespace+"/serviceaccounts", object{"metadata": object{"name": "default"}})
@@ -90,6 +91,9 @@ func TestRemedyChart(t *testing.T) {
 		r.exporterPod(namespace, node, object{"app.kubernetes.io/name": "accel-exporter", "app.kubernetes.io/instance": actingRelease})
 	}
 	await(t, "the device is out", r.remediator, func() bool { return r.ruled("GPU-3") == "gpu.example.com/other/gpu-3 NoSchedule" })
+	await(t, "the call is recorded on the rule", r.remediator, func() bool {
+		return strings.Contains(text(r.list(taintRules)[0].(object), "metadata", "annotations", "accel.health/record"), `"called":["reset"]`)
+	})
 	r.fireAs(time.Now().Add(-time.Second), lost...)
 	await(t, "the exporter proves that the node and the device may return", r.remediator, func() bool {
 		return r.clean("gpu-node") && r.ruled("GPU-3") == "gpu.example.com/other/gpu-3 None"
@@ -145,10 +149,7 @@ func (r *remedy) uses(release string) {
 	rbac := "/apis/rbac.authorization.k8s.io/v1/"
 	name := release + "-accel-exporter-remediator"
 	given := map[string]bool{}
-	roles := []string{"clusterroles/" + name, "namespaces/" + release + "/roles/" + name}
-	if release == actingRelease { // a node returns
-		roles = append(roles, "namespaces/"+release+"-exporter/roles/"+name+"-exporters")
-	}
+	roles := []string{"clusterroles/" + name, "namespaces/" + release + "/roles/" + name, "namespaces/" + release + "-exporter/roles/" + name + "-exporters"}
 	for _, path := range roles {
 		for _, v := range r.do(http.MethodGet, rbac+path, nil)["rules"].([]any) {
 			rule := v.(object)

@@ -219,7 +219,13 @@ func (c *Cluster) patchRule(ctx context.Context, n *remediation.Node, p *remedia
 			_, err := rules.Create(ctx, newRule(n, p), metav1.CreateOptions{FieldManager: component})
 			return err
 		}
-		metadata := map[string]any{"uid": uid, "resourceVersion": p.Version, "labels": p.Labels, "annotations": p.Annotations}
+		metadata := map[string]any{"uid": uid, "resourceVersion": p.Version}
+		if len(p.Labels) > 0 { // null would remove all
+			metadata["labels"] = p.Labels
+		}
+		if len(p.Annotations) > 0 {
+			metadata["annotations"] = p.Annotations
+		}
 		spec := map[string]any{}
 		if p.Selects != nil {
 			spec["deviceSelector"] = selector(*p.Selects)
