@@ -132,6 +132,18 @@ func (p *serving) bundle(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(data) // it fails when the client has left
 }
 
+// unwritten is what the status page and doctor have on bundles that cannot be written.
+func (p *serving) unwritten() []status.Remark {
+	err := p.recorder.Problem()
+	if err == nil {
+		return nil
+	}
+	return []status.Remark{{
+		What: "bundles", Found: err.Error(), Expected: "a directory with room, in which the exporter may write the evidence of failed devices",
+		Cure: "correct --bundle.directory, its permissions or its volume", Tone: "bad",
+	}}
+}
+
 // bundles are the bundles for the status page.
 func (p *serving) bundles() (list []status.Bundle) {
 	for _, f := range p.recorder.List() {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -85,7 +86,7 @@ func runExporter(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		serve.registry.MustRegister(traces)
 	}
 	page := statusOptions(f, node, serve.alerts)
-	page.Remarks = func() []status.Remark { return append(f.remarks(), serve.reload.refusals()...) }
+	page.Remarks = func() []status.Remark { return slices.Concat(f.remarks(), serve.reload.refusals(), serve.unwritten()) }
 	page.Bundles, page.Permits = serve.bundles, f.permits
 	serve.page = status.New(page)
 	serve.recorder = openRecorder(&f.bundles, node, log)

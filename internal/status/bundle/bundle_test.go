@@ -257,17 +257,23 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// TestNoRoom: where nothing can be written, the devices have the state failed, it is
-// counted, and a later fault is written where it can.
+// TestNoRoom: where nothing can be written, it is known from the start, the devices have
+// the state failed, and a later fault is written where it can.
 func TestNoRoom(t *testing.T) {
 	m := newMachine(t)
 	m.o.Directory = filepath.Join(m.o.Directory, "away")
 	m.run()
+	if m.r.Problem() == nil {
+		t.Error("no problem at the start")
+	}
 	m.until(gpu0, failed, gpu0)
 	if err := os.Mkdir(m.o.Directory, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	m.until(gpu1, saved, gpu0, gpu1)
+	if err := m.r.Problem(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestSize: a bundle has no more than its size, whatever is in it, and names what it lacks.

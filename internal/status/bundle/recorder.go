@@ -68,6 +68,7 @@ type Recorder struct {
 	devices map[string]*entry // the latest bundle of each whole device
 	pending *pending          // the bundle that is being recorded
 	writing string            // the name of the bundle that is being written
+	problem error             // why the latest file, or a file at the start, could not be written
 }
 
 // entry is the latest bundle of a device.
@@ -100,8 +101,8 @@ func New(o Options) *Recorder {
 	if o.Directory == "" {
 		return r
 	}
-	if err := r.store.load(); err != nil {
-		o.Log.Error("Bundles of evidence cannot be kept", "directory", o.Directory, "err", err)
+	if r.problem = r.store.load(); r.problem != nil {
+		o.Log.Error("Bundles of evidence cannot be kept", "directory", o.Directory, "err", r.problem)
 	}
 	for _, f := range r.store.list() {
 		for _, id := range f.Devices {
@@ -232,7 +233,7 @@ func (r *Recorder) write(last bool) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.writing = ""
+	r.writing, r.problem = "", err
 	switch {
 	case !last:
 	case err != nil:
@@ -260,6 +261,13 @@ func (r *Recorder) follow(f File) {
 			e.state = unsent
 		}
 	}
+}
+
+// Problem is why bundles cannot be written, nil where they can.
+func (r *Recorder) Problem() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.problem
 }
 
 // Make returns a bundle of a device as it is now, and its name. It is empty for a device

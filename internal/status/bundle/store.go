@@ -49,7 +49,8 @@ func (s *store) list() []File {
 	return slices.Clone(s.files)
 }
 
-// load finds the bundles of earlier runs and removes what an interrupted run left.
+// load finds the bundles of earlier runs and removes what an interrupted run left. It
+// reports a directory in which no file can be made.
 func (s *store) load() error {
 	entries, err := os.ReadDir(s.directory)
 	if err != nil {
@@ -57,7 +58,7 @@ func (s *store) load() error {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), s.temporary()) {
-			_ = os.Remove(s.path(e.Name())) // the next write reports a directory that is read-only
+			_ = os.Remove(s.path(e.Name())) // a directory that is read-only is reported below
 		}
 		name := e.Name()
 		mine := strings.HasPrefix(name, "accel-"+fileName(s.node)+"-") && strings.HasSuffix(name, suffix) && len(name) == len(FileName(s.node, time.Time{}))
@@ -81,7 +82,11 @@ func (s *store) load() error {
 		s.files = append(s.files, f)
 	}
 	slices.SortStableFunc(s.files, func(a, b File) int { return a.Fault.Compare(b.Fault) })
-	return nil
+	f, err := os.CreateTemp(s.directory, s.temporary())
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // save writes a bundle under its name once it is complete on the disk, and removes the
