@@ -168,7 +168,7 @@ func alerts(selector, join string) event {
 	return event{
 		name: "Alerts", colour: red,
 		expr:  firing(selector) + " unless " + firing(selector) + " offset 1m" + join,
-		title: "{{alertname}}", text: "{{node}} {{device}} {{namespace}} {{workload}}", tags: "severity",
+		title: "{{alertname}}", text: "{{cluster}} {{node}} {{device}} {{namespace}} {{workload}}", tags: "severity",
 	}
 }
 

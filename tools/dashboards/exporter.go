@@ -52,7 +52,7 @@ func exporterNow() []panel {
 		panel{
 			title: "Crashes of workers", decimals: f(0), scale: scale{green, []step{{0.5, orange}, {2.5, red}}}, empty: "No worker is counted",
 			about:   "Unexpected exits of the worker process within the last hour, of the exporter with most. Each only delays data; AccelSourceUnstable fires where one exporter has three.",
-			queries: []query{{expr: `max(sum by (` + target + `, source) (increase(accel_source_worker_exits_total{` + inPool + `}[1h])))`}},
+			queries: []query{{expr: `max(increase(sum by (` + target + `, source) (accel_source_worker_exits_total{` + inPool + `})[1h:2m]))`}},
 		},
 		panel{
 			title: "Configurations rejected", scale: upFrom(1, orange), empty: "No configuration file is used",

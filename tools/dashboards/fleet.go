@@ -27,6 +27,7 @@ const (
 	allWhole      = `parent="",` + inPool
 	noDevice      = "No device is known"
 	noAllocations = "The kubelets do not answer"
+	noMeasured    = "No allocation whose use is measured"
 	noBaseline    = "Nothing is compared: there is no baseline"
 	// noRules is the text of what is read from recorded series.
 	noRules = "No devices, or the recording rules are not loaded"
@@ -208,7 +209,7 @@ func fleetCapacity() []panel {
 			queries: []query{{expr: `avg(accel_device_holders{` + inPool + `} > bool 0)`}},
 		},
 		panel{
-			title: "Idle allocations", scale: upFrom(1, yellow), empty: noAllocations,
+			title: "Idle allocations", scale: upFrom(1, yellow), empty: noMeasured,
 			about:   "Allocations on which nothing runs now. *Workload and waste* names their pods.",
 			queries: count(idleNow(inPool), `accel_allocation_idle_seconds{`+inPool+`}`),
 			link:    jumpTo("accel-workload", "Waste"),
@@ -220,24 +221,23 @@ func fleetCapacity() []panel {
 			link:    jumpTo("accel-workload", "Waste"),
 		},
 	)
-	sum := func(name string) string {
-		return zeroWhere(`sum(`+name+`{`+inPool+`})`, `sum(pool_model:accel_devices:count{`+inPool+`})`)
-	}
+	devices := `sum(pool_model:accel_devices:count{` + inPool + `})`
+	allocated := `sum(namespace:accel_allocated_devices:count{` + inPool + `})`
 	return append(
 		now,
 		panel{
 			kind: lines, title: "Devices by use", width: 10, height: 9, empty: noRules, min: f(0), dashed: "^all$",
 			about: "Whole devices, and allocated and idle devices and partitions on average of five minutes; of a shared device each pod counts as idle.",
 			queries: []query{
-				{`sum(pool_model:accel_devices:count{` + inPool + `})`, "all"},
-				{sum("namespace:accel_allocated_devices:count"), "allocated"},
-				{sum("namespace:accel_allocation_idle_seconds:rate5m"), "idle"},
+				{devices, "all"},
+				{zeroWhere(allocated, devices+` and on () accel_device_holders{`+inPool+`}`), "allocated"},
+				{`sum(namespace:accel_allocation_idle_seconds:rate5m{` + inPool + `})`, "idle"},
 			},
 			colours: []state{{value: "all", colour: plain}, {value: "allocated", colour: green}, {value: "idle", colour: yellow}},
 		},
 		panel{
 			kind: listing, title: "Devices by pool and model", width: 14, height: 9, empty: noDevice,
-			about:   fmt.Sprintf("Whole devices by pool and model. Idle: allocated, and nothing has run for %d minutes or longer. Unfit: failed or unknown, allocated or not. Devices that are divided into partitions are neither allocated nor free. An empty cell means none.", idleAfter/60),
+			about:   fmt.Sprintf("Whole devices by pool and model. Idle: allocated, and nothing has run for %d minutes or longer. Unfit: failed or unknown, allocated or not. Devices that are divided into partitions are neither allocated nor free. An empty cell means none, or that allocations are not known.", idleAfter/60),
 			queries: []query{byModel(all), byModel(all + ` and ` + perDevice + ` (accel_device_holders > 0)`), byModel(all + ` and ` + perDevice + ` ` + idle), byModel(freeWhole), byModel(all + ` and ` + perDevice + ` (` + unfit + `)`)},
 			columns: []column{
 				clusterColumn, poolColumn,
@@ -295,7 +295,7 @@ func nodesLeft() panel {
 	}
 	since := `max by (` + target + `, component, expected, actual) (` + notApproved + `) * on (cluster, node, component) group_left () max by (cluster, node, component) (ALERTS_FOR_STATE{alertname="AcceleratorDrift",` + inAny + `})`
 	return panel{
-		kind: listing, title: "Nodes that are left", width: 14, height: 10, empty: "Every node has what is approved; without a baseline, the driver stack that most nodes of its pool have",
+		kind: listing, title: "Nodes that are left", width: 14, height: 10, empty: "Every node has what is approved, without a baseline the driver stack that most nodes of its pool have; or no version is known",
 		about: "One row for each node and component, most pods first. Approved: by the baseline, or by the resource name of the allocation (held/…). Where no baseline applies, nodes whose driver, CUDA or library differs from that of most nodes of their pool, and on a tie all of them. Since: when AcceleratorDrift began. Pods: those with a device of the node, which a change of it must wait for.",
 		queries: []query{
 			of(rows),
@@ -320,7 +320,7 @@ func blockers() panel {
 		return query{expr: keep(host(`(`+expr+`) and on (`+target+`) (`+leftOver()+`)`), "host, namespace, pod")}
 	}
 	return panel{
-		kind: listing, title: "Pods on these nodes", width: 10, height: 10, empty: "No pod has a device of a node that is left",
+		kind: listing, title: "Pods on these nodes", width: 10, height: 10, empty: "No pod has a device of a node that is left, or allocations are not known",
 		about: "Who blocks the change: each pod with a device of a node that is left, how many devices it has there, and for how long all of them are idle.",
 		queries: []query{
 			of(`count by (` + target + `, namespace, pod) (group by (` + target + `, device, namespace, pod) (accel_allocation_info{` + inPool + `}))`),

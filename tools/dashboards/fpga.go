@@ -55,9 +55,9 @@ func fpgaNow() []panel {
 			queries: count(ofFPGA(verdict(inCards, "failed|unknown")), aCard),
 		},
 		panel{
-			title: "Allocated, no design", scale: bad(1), empty: noCards,
+			title: "Allocated, no design", scale: bad(1), empty: "No card whose design and pods are known",
 			about:   "Regions that are empty, or being configured, on cards that are allocated to a pod. FpgaBitstreamMissing fires when it lasts.",
-			queries: count(`accel_fpga_bitstream_loaded{`+inCards+`} == 0 and `+perDevice+` accel_device_holders > 0`, aCard),
+			queries: count(`accel_fpga_bitstream_loaded{`+inCards+`} == 0 and `+perDevice+` accel_device_holders > 0`, `accel_fpga_bitstream_loaded{`+inCards+`} and `+perDevice+` accel_device_holders`),
 		},
 		panel{
 			title: "Failed reconfigurations", decimals: f(0), scale: bad(0.5), empty: "No card reports them",
@@ -219,7 +219,7 @@ func amdGPUs() []panel {
 			},
 		},
 		whole(panel{
-			kind: bars, title: "RAS errors by block", stacked: true, min: f(0), empty: "No new error",
+			kind: bars, title: "RAS errors by block", stacked: true, min: f(0), empty: "No new error, or no AMD GPU counts them",
 			about:   "New errors that the driver counted, by severity and block of the GPU. Uncorrected ones lose work, deferred ones are in memory that was not used yet.",
 			queries: []query{gpu(", severity, location", grew(`accel_ecc_errors_total{`+inCards+`}`)+` > 0`, " {{severity}} {{location}}")},
 		}),

@@ -64,7 +64,7 @@ func nodeNow() []panel {
 			queries: count(`group by (namespace, pod) (accel_allocation_info{`+inNode+`})`, `accel_device_holders{`+inNode+`}`),
 		},
 		panel{
-			title: "FPGAs", scale: only(blue), empty: "None here",
+			title: "FPGAs", scale: only(blue), empty: "None here, or its exporter is down",
 			about:   "FPGAs of the node, which have a dashboard of their kind. A click opens it.",
 			queries: []query{{expr: `count(accel_device_info{class="fpga",` + inNode + `})`}},
 			link:    jumpTo("accel-fpga", "FPGAs of this node", "node", "$node"),

@@ -88,8 +88,9 @@ func count(expr, proof string) []query {
 	return []query{{expr: zeroWhere(`count(`+expr+`)`, `count(`+proof+`)`)}}
 }
 
-// rulesLoaded is the alert that always fires.
-const rulesLoaded = `ALERTS{alertname="AccelWatchdog",alertstate="firing"}`
+// rulesLoaded is the alert that always fires: of the chosen clusters, or without a cluster
+// where one Prometheus evaluates the rules for all.
+const rulesLoaded = `ALERTS{alertname="AccelWatchdog",alertstate="firing",cluster=~"$cluster|"}`
 
 // grew is by how much a counter grew since the step before. Unlike an increase over
 // $__rate_interval, which spans several steps, it counts each event once. A counter

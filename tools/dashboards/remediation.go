@@ -8,9 +8,9 @@ const (
 func remediationNow() []panel {
 	return tiles(
 		panel{
-			title: "Mode", states: []state{{"0", "dry run", blue}, {"1", "acts", green}}, scale: only(blue), empty: noRemediator,
-			about:   "Whether planned actions are performed. In a dry run they are only logged; --act performs them.",
-			queries: []query{{expr: `max(accel_remediator_acting{` + inAny + `})`}},
+			title: "Mode", states: []state{{"0", "dry run", blue}, {"1", "acts", green}, {"0.5", "differs", orange}}, scale: only(blue), empty: noRemediator,
+			about:   "Whether planned actions are performed. In a dry run they are only logged; --act performs them. It may differ between clusters.",
+			queries: []query{{expr: `(max(accel_remediator_acting{` + inAny + `}) + min(accel_remediator_acting{` + inAny + `})) / 2`}},
 		},
 		panel{
 			title: "Nodes and devices out", scale: upFrom(1, orange), empty: noPlan,
@@ -32,7 +32,7 @@ func remediationNow() []panel {
 
 func nodesOut() panel {
 	return half(panel{
-		kind: listing, title: "Nodes and devices that are out", empty: "No node or device is out",
+		kind: listing, title: "Nodes and devices that are out", empty: "No node or device is out, or no accel-remediator has the lease",
 		about: "Time since which each node, or the device of it that is named, is out, longest first, and whether it needs an inspection.",
 		queries: []query{
 			{expr: keep(host(`1000 * accel_remediator_node_out_timestamp_seconds{`+inAny+`}`), "pool, host, device")},
@@ -49,7 +49,7 @@ func nodesOut() panel {
 
 func withheldNow() panel {
 	return half(panel{
-		kind: listing, title: "Nodes and devices that are left alone", empty: "Every action that alerts require is done",
+		kind: listing, title: "Nodes and devices that are left alone", empty: "Every action that alerts require is done, or no accel-remediator has the lease",
 		about:   "Nodes and devices for which alerts require an action that is not done, or that wait for their return, by pool and reason. share, hour, pace, breaker: a limit of the policy. hold: an annotation of an operator. suppressed: a silence, another alert, or the alert has just ended. exporter, source, device: no proof that the devices are healthy. docs/remediator.md explains each; /debug/plan has what is missing.",
 		queries: []query{{expr: `sum by (cluster, pool, reason) (accel_remediator_withheld_nodes{` + inAny + `}) > 0`}},
 		columns: []column{clusterColumn, poolColumn, {of: "reason", title: "Reason"}, {of: "A", title: "Number", sort: true, width: 75}},
@@ -58,7 +58,7 @@ func withheldNow() panel {
 
 func remediationActions() panel {
 	return half(panel{
-		kind: bars, title: "Actions by result", stacked: true, min: f(0), empty: noRemediator,
+		kind: bars, title: "Actions by result", stacked: true, min: f(0), empty: "No action in this time, or no accel-remediator is scraped",
 		about:   "Performed and failed actions; AccelRemediatorNotWorking fires if failures continue. None in a dry run. refused: a disruption budget keeps a pod. conflict: the node had changed, and the action is repeated.",
 		queries: []query{{`sum by (result) (` + grew(`accel_remediator_actions_total{`+inAny+`}`) + ` > 0)`, "{{result}}"}},
 		colours: []state{{value: "done", colour: green}, {value: "error", colour: red}, {value: "refused", colour: orange}, {value: "conflict", colour: yellow}},

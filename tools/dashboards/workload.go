@@ -24,7 +24,7 @@ const (
 	inSpace = inPool + `,namespace=~"$namespace"`
 	inPods  = inSpace + `,pod=~"$pod"`
 	ofPods  = inAny + `,namespace=~"$namespace",pod=~"$pod"`
-	noPods  = "No pod has a device"
+	noPods  = "No pod has a device, or the kubelets do not answer"
 	// hurtPods is the incidents that name a pod.
 	hurtPods = inAny + `,pods=~"(.* )?$namespace/$pod( .*)?"`
 	// Alerts are on pods and workloads, or on devices, whose incidents name the pods.
@@ -83,7 +83,7 @@ func workloadNow() []panel {
 			queries: []query{{expr: `avg(accel_allocation_utilization_ratio{` + inPods + `})`}},
 		},
 		panel{
-			title: "Idle now", scale: upFrom(1, yellow), empty: noPods,
+			title: "Idle now", scale: upFrom(1, yellow), empty: noMeasured,
 			about:   "Allocations on which nothing runs. Listed below by what giving them back saves.",
 			queries: count(idleNow(inPods), `accel_allocation_idle_seconds{`+inPods+`}`),
 		},
@@ -130,7 +130,7 @@ func workloadPods() panel {
 
 func workloadHits() panel {
 	return half(panel{
-		kind: listing, title: "Faults that hit pods", empty: "No fault in the last hour",
+		kind: listing, title: "Faults that hit pods", empty: "No fault in the last hour, or no allocation is known",
 		about:   "Faults of devices while they were allocated to the pod, including faults after which the pod ended. docs/health.md explains xid_N.",
 		queries: []query{onDevices(inAny, `1000 * max by (`+holdLabels+`, fault) (accel_allocation_fault_timestamp_seconds{`+inPods+`})`, "namespace, pod, fault")},
 		columns: []column{podColumn, {of: "fault", title: "Fault", jump: toHealth("catalogue")}, nodeColumn, nameColumn, {of: "A", title: "When", unit: "dateTimeFromNow", sort: true, width: 120}},
@@ -189,7 +189,7 @@ func wasteNow() []panel {
 	idle, under := zeroWhere(`count(`+idleNow(inPods)+`)`, `count(`+known+`)`), zeroWhere(`count(`+underusedNow(inPods)+`)`, `count(`+known+`)`)
 	return tiles(
 		panel{
-			title: "Allocations now", decimals: f(0), both: true, empty: noPods, colours: wasteColours, scale: only(blue),
+			title: "Allocations now", decimals: f(0), both: true, empty: noMeasured, colours: wasteColours, scale: only(blue),
 			about: "Allocations that are used, underused and idle now; the last two are listed below. " + underusedMeans(),
 			queries: []query{
 				{`count(` + of("accel_allocation_idle_seconds", inPods) + `) - ` + idle + ` - ` + under, "used"},
