@@ -44,7 +44,10 @@ func (c *command) supervise(program string, argv []string, services ...service) 
 	}
 	defer end()
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	defer signal.Stop(signals)
 	cmd := exec.Command(program, argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -59,6 +62,9 @@ func (c *command) supervise(program string, argv []string, services ...service) 
 	for {
 		select {
 		case s := <-signals:
+			if s == syscall.SIGHUP {
+				s = syscall.SIGTERM // the terminal is gone; an exporter would reload its files
+			}
 			if err := cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				return fmt.Errorf("pass %s on: %w", s, err)
 			}

@@ -110,11 +110,10 @@ func (d *demo) play(ctx context.Context) error {
 	}
 	d.print("%s  %s is in Alertmanager: %s", time.Now().Format(time.TimeOnly), a.Labels["alertname"], a.Annotations["summary"])
 	d.print("\nLook at")
-	d.print("  amtool alert query -o extended --alertmanager.url=http://%s", d.alertmanager)
-	d.print("                                                the affected pod, and the steps to take; amtool is in .cache/alertmanager/usr/bin")
-	d.print("  http://%s/alerts                      the same rules in Prometheus, after the next scrape", d.prometheus)
-	d.print("  bin/accel-exporter who                        the other pods and their devices are not affected")
-	d.print("  bin/accel-exporter alerts                     the alert on the node, with what to do")
+	d.print("  bin/accel-exporter alerts            the alert on the node: the affected pod, and what to do")
+	d.print("  bin/accel-exporter who               the other pods and their devices are not affected")
+	d.print("  http://%-30sthe same rules in Prometheus, after the next scrape", d.prometheus+"/alerts")
+	d.print("  .cache/alertmanager/usr/bin/amtool alert query --alertmanager.url=http://%s", d.alertmanager)
 	d.print("To repair it and resolve the alert:")
 	d.print("  bin/accel-sim --state=%s clear", d.state())
 	if d.once {
