@@ -157,6 +157,7 @@ func content(t *testing.T, data []byte) map[string]string {
 func TestFault(t *testing.T) {
 	m := newMachine(t)
 	m.o.HashSerials = true
+	m.o.Directory = filepath.Join(m.o.Directory, "made")
 	puts, received := 0, make(chan []byte, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, _ := io.ReadAll(r.Body)
@@ -261,13 +262,13 @@ func TestDirectory(t *testing.T) {
 // the state failed, and a later fault is written where it can.
 func TestNoRoom(t *testing.T) {
 	m := newMachine(t)
-	m.o.Directory = filepath.Join(m.o.Directory, "away")
+	m.o.Directory = filepath.Join(m.o.Directory, "absent", "bundles")
 	m.run()
 	if m.r.Problem() == nil {
 		t.Error("no problem at the start")
 	}
 	m.until(gpu0, failed, gpu0)
-	if err := os.Mkdir(m.o.Directory, 0o700); err != nil {
+	if err := os.MkdirAll(m.o.Directory, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	m.until(gpu1, saved, gpu0, gpu1)

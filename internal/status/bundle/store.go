@@ -52,6 +52,7 @@ func (s *store) list() []File {
 // load finds the bundles of earlier runs and removes what an interrupted run left. It
 // reports a directory in which no file can be made.
 func (s *store) load() error {
+	_ = os.Mkdir(s.directory, 0o700) // ReadDir reports that it is absent
 	entries, err := os.ReadDir(s.directory)
 	if err != nil {
 		return err
