@@ -67,7 +67,7 @@ func underusedNow(in string) string {
 }
 
 // hardware is the faults that a pod did not cause.
-const hardware = `fault=~"xid_(46|48|62|63|64|74|79|92|94|95|109|110|119|120|121|136|140|143|155|156|158|167|169|173|175)|bus_loss|gpu_unavailable|poison|poison_fatal|ecc_double_bit|dram_retirement_failure|ecc_uncorrected|reset_failed|wedged|thermal_shutdown"`
+const hardware = `fault=~"xid_(46|48|57|58|59|62|63|64|74|79|92|94|95|109|110|119|120|121|136|140|143|155|156|158|167|169|171|172|173|175)|bus_loss|gpu_unavailable|poison|poison_fatal|ecc_double_bit|dram_retirement_failure|ecc_uncorrected|reset_failed|wedged|thermal_shutdown"`
 
 func workloadNow() []panel {
 	anyPod := `accel_allocation_info{` + inPods + `}`
