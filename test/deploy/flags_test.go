@@ -146,6 +146,7 @@ var secrets = map[string]map[string]string{
 	},
 	"otlp-login":           {"headers.yml": "api-key: secret\n"},
 	"otlp-ca":              {"ca.crt": authority},
+	"evidence":             {"headers.yml": "Authorization: secret\n"},
 	"accel-remediator-web": {"web.yml": "basic_auth_users: {}\n"},
 }
 

@@ -55,8 +55,15 @@ func TestContext(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	for _, name := range sent(t) {
 		data := read(t, name)
+		info, err := os.Stat(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, dir := range []string{one, two} {
 			write(t, filepath.Join(dir, name), data)
+			if err := os.Chmod(filepath.Join(dir, name), info.Mode()); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	here, there := dist(t, one), dist(t, two)
