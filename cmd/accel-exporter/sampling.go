@@ -139,10 +139,10 @@ func (p *sampling) open(spec sourceSpec) collector.Source {
 	return w
 }
 
-// kernelLines are the latest lines of drivers in the kernel log.
-func (p *sampling) kernelLines() []string {
+// kernelLines are the latest lines of drivers in the kernel log, if it is read.
+func (p *sampling) kernelLines() (lines []string, known bool) {
 	if p.kernelLog == nil {
-		return nil
+		return nil, false
 	}
 	return p.kernelLog.Lines()
 }

@@ -81,11 +81,12 @@ const (
 
 // Lines returns the latest lines of drivers and of the PCI core, each with its time. The
 // lines around a fault explain it, also where they are no events. Other lines of the
-// kernel, which name users and addresses, are not kept.
-func (s *Source) Lines() []string {
+// kernel, which name users and addresses, are not kept. known is false where the log
+// could not be read, so that no line does not mean that there was none.
+func (s *Source) Lines() (lines []string, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.lines)
+	return slices.Clone(s.lines), s.err == nil || len(s.lines) > 0
 }
 
 func (s *Source) keep(at time.Time, text []byte) {

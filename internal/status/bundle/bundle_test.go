@@ -52,7 +52,7 @@ func newMachine(t *testing.T) *machine {
 				ProcessList: []allocation.Process{{PID: 7, Command: "secret-command"}},
 			}}}
 		},
-		KernelLog: func() []string { return []string{"NVRM: Xid (PCI:0000:75:00): 79, serial " + serial} },
+		KernelLog: func() ([]string, bool) { return []string{"NVRM: Xid (PCI:0000:75:00): 79, serial " + serial}, true },
 		After:     time.Nanosecond,
 	}
 	return m
@@ -221,6 +221,20 @@ func TestFault(t *testing.T) {
 	rows, err := csv.NewReader(strings.NewReader(files["readings/GPU-0.csv"])).ReadAll()
 	if err != nil || len(rows) < 7 || strings.Join(rows[5], " ") != "2026-03-01T12:00:05.000Z 5 617.5" || rows[6][2] != "" {
 		t.Errorf("%v: %q", err, rows)
+	}
+}
+
+// TestLogUnread: a bundle does not state that the kernel log has no line where the log is
+// not read.
+func TestLogUnread(t *testing.T) {
+	for want, known := range map[string]bool{"PCI core: none": true, "PCI core: the log is not read": false} {
+		m := newMachine(t)
+		m.o.KernelLog = func() ([]string, bool) { return nil, known }
+		m.r = New(m.o)
+		m.second()
+		if _, data := m.r.Make(gpu0); !strings.Contains(content(t, data)[readmeName], want+"\n") {
+			t.Errorf("README.txt has no %q", want)
+		}
 	}
 }
 

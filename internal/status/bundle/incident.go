@@ -112,17 +112,14 @@ func (r *Recorder) make(p *pending) []byte {
 		before := r.before(id, in)
 		in.Devices = append(in.Devices, deviceOf(id, snap, report, p.events, before))
 	}
-	var log []string
-	if r.o.KernelLog != nil {
-		log = r.o.KernelLog()
-	}
+	log, logged := r.o.KernelLog()
 	hide := strings.NewReplacer()
 	if r.o.HashSerials {
 		hide = hashed(snap)
 	}
 	a := &archive{time: snap.Time}
 	add := func(name string, data []byte) { a.add(hide.Replace(name), []byte(hide.Replace(string(data)))) }
-	add(readmeName, in.text(log))
+	add(readmeName, in.text(log, logged))
 	add(incidentName, toJSON(in))
 	add("kernel.log", []byte(strings.Join(append(log, ""), "\n")))
 	for _, id := range p.devices {
@@ -275,8 +272,8 @@ func hashed(s *collector.Snapshot) *strings.Replacer {
 	for i := range s.Devices {
 		for n := range s.Devices[i].Readings {
 			r := &s.Devices[i].Readings[n]
-			for l, name := range r.Metric.Labels {
-				if serial := r.Labels[l]; strings.HasSuffix(name, "serial") && len(serial) > 3 {
+			for _, name := range r.Metric.Labels {
+				if serial := r.Label(name); strings.HasSuffix(name, "serial") && len(serial) > 3 {
 					sum := sha256.Sum256([]byte(serial))
 					pairs = append(pairs, serial, "serial-"+hex.EncodeToString(sum[:6]))
 				}

@@ -37,9 +37,9 @@ type Options struct {
 	Software []Fact
 	Latest   func() *collector.Snapshot
 	History  *history.Ring
-	// Allocations and KernelLog may return nil.
-	Allocations func() *allocation.Report
-	KernelLog   func() []string
+	Allocations func() *allocation.Report // it may return nil
+	// KernelLog returns lines of the kernel log, and whether it is read.
+	KernelLog func() (lines []string, known bool)
 	// Directory is where bundles are written, "" for nowhere. It has at most Keep.
 	Directory string
 	Keep      int

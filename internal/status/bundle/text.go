@@ -51,7 +51,7 @@ func (s *Series) usual() bool {
 }
 
 // text returns the incident as a page for a person: README.txt.
-func (in *Incident) text(log []string) []byte {
+func (in *Incident) text(log []string, logged bool) []byte {
 	var b bytes.Buffer
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	var names []string
@@ -73,7 +73,11 @@ func (in *Incident) text(log []string) []byte {
 		}
 		in.Devices[i].text(line, in)
 	}
-	line("\nKERNEL LOG: lines of drivers and of the PCI core%s", last(log, maxTextLog, "kernel.log"))
+	lines := last(log, maxTextLog, "kernel.log")
+	if !logged {
+		lines = ": the log is not read"
+	}
+	line("\nKERNEL LOG: lines of drivers and of the PCI core%s", lines)
 	for _, l := range log[max(0, len(log)-maxTextLog):] {
 		line("  %s", l)
 	}
