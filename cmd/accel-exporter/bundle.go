@@ -164,7 +164,7 @@ func bundleCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
 		return err
 	}
-	data, err := readBundle(*what)
+	data, err := bundle.ReadFile(*what)
 	device := errors.Is(err, os.ErrNotExist) && !strings.HasSuffix(*what, ".tar.gz") && !strings.Contains(*what, "/")
 	if device {
 		data, err = ask.bundle(ctx, *what)
@@ -193,16 +193,6 @@ func bundleCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	}
 	_, err = stdout.Write(status.Visible([]byte(b.Text)))
 	return err
-}
-
-// readBundle reads a file, and no more of it than a bundle can have.
-func readBundle(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, bundle.MaxSize+1))
 }
 
 // bundle gets a bundle of the one device that fits.

@@ -186,8 +186,7 @@ func (g *gpu) learn(h nvml.Device, now time.Time) bool {
 	g.forgetAnswers()
 	g.dropMIG()
 	g.kept, g.rejects = nil, nil
-	g.nextSlow, g.nextIdentity, g.nextInforom = time.Time{}, time.Time{}, time.Time{}
-	g.nextSuspends = time.Time{}
+	g.nextSlow, g.nextIdentity, g.nextInforom, g.nextSuspends = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	g.inforomKnown = false
 	if !g.readIdentity() {
 		return false

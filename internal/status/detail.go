@@ -147,7 +147,7 @@ func (o *Detail) facts(d *collector.Device) {
 	add("model", d.Model)
 	add("PCI address", d.PCI)
 	for _, name := range []string{"architecture", "numa_node", "serial", "board_part_number", "profile"} {
-		add(strings.ReplaceAll(name, "_", " "), label(d, collector.DeviceInfo, name))
+		add(strings.ReplaceAll(name, "_", " "), Label(d, collector.DeviceInfo, name))
 	}
 	add("kernel driver", d.Driver)
 	for i := range d.Readings {

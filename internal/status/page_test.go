@@ -98,7 +98,7 @@ func mig(of *collector.Device, n int) collector.Device {
 	for i, name := range collector.DeviceInfo.Labels {
 		switch name {
 		case "index":
-			info[i] = fmt.Sprintf("%s:%d:0", label(of, collector.DeviceInfo, "index"), n)
+			info[i] = fmt.Sprintf("%s:%d:0", Label(of, collector.DeviceInfo, "index"), n)
 		case "profile":
 			info[i] = "1g.10gb"
 		}

@@ -48,8 +48,23 @@ func ofBytes(used, total float32) string {
 	return fmt.Sprintf("%.1f of %.0f GiB", used/gib, total/gib)
 }
 
-// label returns a label of the first reading of a metric.
-func label(d *collector.Device, m *collector.Metric, name string) string {
+// EventName returns what a person calls an event: Xid 79, reset failed.
+func EventName(e *collector.Event) string {
+	name := strings.ReplaceAll(string(e.Kind), "_", " ")
+	switch e.Kind {
+	case collector.EventXid:
+		name = fmt.Sprintf("Xid %d", e.Code)
+	case collector.EventSXid:
+		name = fmt.Sprintf("SXid %d", e.Code)
+	}
+	if e.Sub != "" {
+		name += " " + e.Sub
+	}
+	return name
+}
+
+// Label returns a label of the first reading of a metric, "" without one.
+func Label(d *collector.Device, m *collector.Metric, name string) string {
 	for i := range d.Readings {
 		if r := &d.Readings[i]; r.Metric == m {
 			return r.Label(name)

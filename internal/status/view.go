@@ -324,7 +324,7 @@ func (v *View) devices(p *Page, s *collector.Snapshot, report *allocation.Report
 	for i := range s.Devices {
 		d := &s.Devices[i]
 		order[i] = i
-		places[i] = placeOf(d, label(d, collector.DeviceInfo, "index"))
+		places[i] = placeOf(d, Label(d, collector.DeviceInfo, "index"))
 		if d.Parent != "" {
 			parts++
 		}
@@ -424,11 +424,11 @@ const old = 5 * time.Second
 
 func deviceRow(d *collector.Device, a *allocation.Device, now, answered time.Time) Device {
 	r := Device{
-		ID: d.ID, Short: ShortID(d.ID), Index: label(d, collector.DeviceInfo, "index"), Vendor: d.Vendor, Class: className(d.Class), PCI: d.PCI, Part: d.Parent != "", parent: d.Parent,
+		ID: d.ID, Short: ShortID(d.ID), Index: Label(d, collector.DeviceInfo, "index"), Vendor: d.Vendor, Class: className(d.Class), PCI: d.PCI, Part: d.Parent != "", parent: d.Parent,
 		Image: imageOf(d),
 		Model: strings.TrimPrefix(cmp.Or(d.Model, string(d.Class), "unknown device"), "NVIDIA "), State: stateOf(d),
 	}
-	if profile := label(d, collector.DeviceInfo, "profile"); profile != "" {
+	if profile := Label(d, collector.DeviceInfo, "profile"); profile != "" {
 		r.Model = profile
 	}
 	if d.Down != "" && !judgedDown(d) {
@@ -584,16 +584,7 @@ func (v *View) events(s *collector.Snapshot) {
 func eventOf(e *collector.Event, index map[string]string) Event {
 	out := Event{
 		Time: e.Time, Detail: e.Detail, Past: e.Past, Tone: neutral, Sources: cmp.Or(strings.Join(e.Witnesses, ", "), e.Source),
-		What: strings.ReplaceAll(string(e.Kind), "_", " "),
-	}
-	switch e.Kind {
-	case collector.EventXid:
-		out.What = fmt.Sprintf("Xid %d", e.Code)
-	case collector.EventSXid:
-		out.What = fmt.Sprintf("SXid %d", e.Code)
-	}
-	if e.Sub != "" {
-		out.What += " " + e.Sub
+		What: EventName(e),
 	}
 	if known, ok := health.Builtin().Lookup(e); ok {
 		out.Meaning = sentence(known.Text)

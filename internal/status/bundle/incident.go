@@ -13,6 +13,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/status"
 )
 
 // Incident is what a bundle is about: incident.json.
@@ -207,12 +208,7 @@ func facts(d *collector.Device) (list []Fact) {
 			list = append(list, Fact{name, value})
 		}
 	}
-	label := func(m *collector.Metric, name string) string {
-		if i := slices.IndexFunc(d.Readings, func(r collector.Reading) bool { return r.Metric == m }); i >= 0 {
-			return d.Readings[i].Label(name)
-		}
-		return ""
-	}
+	label := func(m *collector.Metric, name string) string { return status.Label(d, m, name) }
 	add("serial number", label(collector.DeviceInfo, "serial"))
 	add("part number", label(collector.DeviceInfo, "board_part_number"))
 	add("model", cmp.Or(label(collector.DeviceInfo, "model"), d.Model))

@@ -34,9 +34,9 @@ const (
 type Options struct {
 	Node string
 	// Software are the versions of the programs that a vendor asks for.
-	Software []Fact
-	Latest   func() *collector.Snapshot
-	History  *history.Ring
+	Software    []Fact
+	Latest      func() *collector.Snapshot
+	History     *history.Ring
 	Allocations func() *allocation.Report // it may return nil
 	// KernelLog returns lines of the kernel log, and whether it is read.
 	KernelLog func() (lines []string, known bool)
@@ -300,7 +300,7 @@ func (r *Recorder) Read(name string) ([]byte, error) {
 	if !slices.ContainsFunc(r.store.list(), func(f File) bool { return f.Name == name }) {
 		return nil, fs.ErrNotExist
 	}
-	return r.store.read(name)
+	return ReadFile(r.store.path(name))
 }
 
 // FileName returns the name of a bundle of a node.

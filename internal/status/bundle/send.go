@@ -136,7 +136,7 @@ func (r *Recorder) sendAll(ctx context.Context) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		data, err := r.store.read(f.Name)
+		data, err := ReadFile(r.store.path(f.Name))
 		if err == nil {
 			err = r.o.Target.put(ctx, f.Name, data)
 		}

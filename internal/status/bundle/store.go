@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,7 +67,7 @@ func (s *store) load() error {
 		if !mine || !e.Type().IsRegular() {
 			continue // of another node: they may share a directory
 		}
-		data, err := s.read(e.Name())
+		data, err := ReadFile(s.path(e.Name()))
 		if err != nil {
 			continue // it was not written by this program
 		}
@@ -132,16 +133,18 @@ func (s *store) replace(name string, data []byte) (err error) {
 	return os.Rename(f.Name(), s.path(name))
 }
 
-// read returns a bundle of the directory by its name.
-func (s *store) read(name string) ([]byte, error) {
-	info, err := os.Stat(s.path(name))
-	switch {
-	case err != nil:
+// ReadFile reads a bundle, and no more of a file than a bundle can have.
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
 		return nil, err
-	case info.Size() > MaxSize:
-		return nil, fmt.Errorf("%s has %d bytes; a bundle has at most %d", name, info.Size(), MaxSize)
 	}
-	return os.ReadFile(s.path(name))
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err == nil && len(data) > MaxSize {
+		err = fmt.Errorf("%s has more than %d bytes; a bundle has at most so many", path, MaxSize)
+	}
+	return data, err
 }
 
 // sent marks a bundle as sent, also for the next run.

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/status"
 )
 
@@ -146,7 +145,7 @@ func (d *Device) text(line func(string, ...any), in *Incident) {
 	line("\nEVENTS%s", last(d.Events, maxTextEvents, incidentName))
 	for i := range d.Events[max(0, len(d.Events)-maxTextEvents):] {
 		e := &d.Events[max(0, len(d.Events)-maxTextEvents)+i]
-		line("  %s %s: %s", stamp(e.Time), name(e), cmp.Or(e.Detail, "reported by "+e.Source))
+		line("  %s %s: %s", stamp(e.Time), status.EventName(e), cmp.Or(e.Detail, "reported by "+e.Source))
 	}
 	d.readings(line, in)
 }
@@ -192,25 +191,11 @@ func (d *Device) readings(line func(string, ...any), in *Incident) {
 func (d *Device) faults() string {
 	var names []string
 	for i := range d.Events {
-		if n := name(&d.Events[i]); !slices.Contains(names, n) {
+		if n := status.EventName(&d.Events[i]); !slices.Contains(names, n) {
 			names = append(names, n)
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-func name(e *collector.Event) string {
-	out := strings.ReplaceAll(string(e.Kind), "_", " ")
-	switch e.Kind {
-	case collector.EventXid:
-		out = fmt.Sprintf("Xid %d", e.Code)
-	case collector.EventSXid:
-		out = fmt.Sprintf("SXid %d", e.Code)
-	}
-	if e.Sub != "" {
-		out += " " + e.Sub
-	}
-	return out
 }
 
 // last says how many of a list the page has.
