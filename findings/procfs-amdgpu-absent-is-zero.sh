@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Finding: procfs gives 0 for what an AMD GPU does not have. A card whose driver offers no
-# gpu_busy_percent or no memory in use is returned without an error as one that is idle and
+# gpu_busy_percent or no memory in use is returned without an error as a card that is idle and
 # has all its memory free: the fields of ClassDRMCardAMDGPUStats are plain numbers, so an
 # absent file and a 0 cannot be distinguished.
 # Expected: an error, a pointer, or the file's name in the result.

@@ -37,7 +37,7 @@ func (f *askFlags) add(app *kingpin.Application) {
 	app.Flag("http.config.file", "HTTP client configuration in Prometheus' format (basic_auth, authorization, tls_config), for an exporter that requires TLS or a password.").PlaceHolder("FILE").StringVar(&f.httpConfig)
 }
 
-// get decodes the JSON at a path of the exporter, or copies what is there to an io.Writer.
+// get decodes the JSON at a path of the exporter, or copies the answer to an io.Writer.
 // No error contains a password.
 func (f *askFlags) get(ctx context.Context, path, query string, into any) error {
 	address := f.url

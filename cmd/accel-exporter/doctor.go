@@ -82,8 +82,8 @@ Exit status: 0 if nothing that is asked for is missing, 1 if something is, 2 if 
 	return nil
 }
 
-// examine returns the View of the running exporter, whose permissions may differ from
-// those of this process, or else that of this process.
+// examine returns the View of the running exporter, because the permissions of this
+// process may differ, or else the View of this process.
 func (f *flags) examine(ctx context.Context, ask *askFlags, d *diagnosis) (*status.View, error) {
 	exporters := maps.Clone(f.given)
 	maps.DeleteFunc(exporters, func(flag, _ string) bool { return slices.Contains([]string{"json", "url", "http.config.file"}, flag) })

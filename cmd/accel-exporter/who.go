@@ -270,8 +270,8 @@ func (f *frame) print(s *screen) {
 }
 
 // sources prints the sources that are not well, each with its error and what to do, and
-// the files whose content is not in force. A
-// source without hardware matters where no source has some.
+// the files whose content is not in force. A source without hardware matters where no
+// source has some.
 func (f *frame) sources(s *screen) {
 	for i := range f.view.Sources {
 		x := &f.view.Sources[i]

@@ -213,8 +213,8 @@ func (c *dflCard) readMemory(r *reading, p *dflParts) {
 	}
 }
 
-// readInterfaces sets the same from the two masks of Intel's driver. How many interfaces the
-// card has, no file says: a bit counts from the first time that it is set in a mask.
+// readInterfaces sets the same from the two masks of Intel's driver. No file has the number
+// of interfaces of the card, so a bit counts from the first time that a mask has it set.
 func (c *dflCard) readInterfaces(r *reading, dir string) {
 	complete, ok1 := r.unsigned(collector.FPGAMemoryCalibrated, 0, dir+"/complete")
 	failed, ok2 := r.unsigned(collector.FPGAMemoryCalibrated, 0, dir+"/calibration_failure")

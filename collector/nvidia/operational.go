@@ -57,7 +57,7 @@ func (w *waiter) registerOperational(uuid string) {
 }
 
 // wait waits for one event and delivers it. Only the newer of the two functions returns
-// Operational Events; a driver that lacks it has none.
+// Operational Events; a driver that lacks this function has no such events.
 func (w *waiter) wait() {
 	if w.operational && w.may(callSetWait3) {
 		data, ok := ask(&w.asker, callSetWait3, func() (nvml.EventSetWaitData_v3, nvml.Return) { return w.set.Wait_v3(waitTimeout) })

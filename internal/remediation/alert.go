@@ -140,7 +140,7 @@ func (s *tracked) merge(other *Alert) {
 	}
 }
 
-// unheard returns which Alertmanager has not answered since the start, or whether none did
+// unheard returns which Alertmanager has not answered since the start, or whether no Alertmanager did
 // in the last pass; else "".
 func (a *Alerts) unheard() string {
 	for _, host := range slices.Sorted(maps.Keys(a.silent)) {

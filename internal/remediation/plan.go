@@ -114,7 +114,8 @@ type Situation struct {
 	Missing map[string]Missing
 	// Jobs are the Jobs of the tests that were begun, by key.
 	Jobs map[string]JobState
-	// Evidence is that of what is about to be taken out as failed, by key.
+	// Evidence is the evidence of nodes and devices that are about to be taken out as failed,
+	// by key.
 	Evidence map[string]EvidenceOf
 	Now      time.Time
 }

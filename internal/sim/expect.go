@@ -113,7 +113,7 @@ func (s *State) SeenAs(arg string) string {
 	return s.cardSeenAs(arg)
 }
 
-// cardSeenAs returns the label device of a card, whose numbers are not those of GPUs.
+// cardSeenAs returns the label device of a card, whose numbers are not the numbers of GPUs.
 func (s *State) cardSeenAs(arg string) string {
 	c, tree, err := s.card(arg)
 	if err != nil {

@@ -36,8 +36,8 @@ var (
 
 func known(v float32) bool { return v == v } // NaN is not equal to itself
 
-// read returns the values in the readings of a device. Utilization is that of the first engine that
-// is known, as in an allocation; temperature that of the GPU, else of the hottest
+// read returns the values in the readings of a device: the utilization of the first engine
+// that is known, as in an allocation, and the temperature of the GPU, else of the hottest
 // sensor.
 func read(readings []collector.Reading) (v values, l limits) {
 	v, l = unknown, limits{nan, nan, nan}

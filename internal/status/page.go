@@ -28,7 +28,7 @@ type Options struct {
 	// Node is the name of the node, Version that of the exporter.
 	Node, Version string
 	Snapshot      func() *collector.Snapshot
-	// History has the readings of the last ten minutes; nil for none.
+	// History has the readings of the last ten minutes; nil for no history.
 	History *history.Ring
 	// Allocations returns the report, and the states of kubelet and API server: nil
 	// where they are not configured.

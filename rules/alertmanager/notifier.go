@@ -144,9 +144,9 @@ func (n *Notifier) start(s *sender) {
 	})
 }
 
-// Send queues alerts for every endpoint and replaces older states of them. Their labels,
-// after external labels and relabelling, identify them. It never blocks and is safe for concurrent use. The last call for an alert has
-// its newest state.
+// Send queues alerts for every endpoint and replaces older states of them. The labels of an
+// alert, after external labels and relabelling, identify it. Send never blocks and is safe
+// for concurrent use. The last call for an alert has its newest state.
 func (n *Notifier) Send(alerts []engine.Alert) {
 	p := n.plan.Load()
 	now := time.Now()

@@ -13,7 +13,7 @@ import (
 )
 
 // ParseJob reads the manifest of a Job. Its error names each mistake by file and field.
-// The API server may still refuse a manifest that has none.
+// The API server may still refuse a manifest without a mistake.
 func ParseJob(name string, data []byte) (*batchv1.Job, error) {
 	if len(data) > strict.MaxSize {
 		return nil, fmt.Errorf("%s: found more than %d bytes; accepted is a file of at most that size", name, strict.MaxSize)

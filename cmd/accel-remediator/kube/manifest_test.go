@@ -26,7 +26,7 @@ spec:
           env: [{name: MODE, value: all}]
 `
 
-// Each mistake is reported by file and field, and the example has none.
+// Each mistake is reported by file and field, and the example has no mistake.
 func TestManifestMistakes(t *testing.T) {
 	for _, c := range []struct{ was, is, want string }{
 		{"image: reset", "imagee: reset", `job.yml: unknown field "spec.template.spec.containers[0].imagee"`},

@@ -79,7 +79,7 @@ func (j *join) follow(changed bool) bool {
 			known = append(known, d.known())
 		}
 		j.index = j.resolver.Index(known)
-		j.ids = map[idKey]match{} // those were among other devices
+		j.ids = map[idKey]match{} // the matches were among other devices
 		j.stale = true
 	}
 	if m != j.pods || j.stale {

@@ -53,7 +53,7 @@ type Device struct {
 	Holders []Holder          `json:"holders"`
 	Pods    []string          `json:"pods,omitempty"`
 	Events  []collector.Event `json:"events"`
-	// Readings are the latest ones, and Before those of the last round before the fault
+	// Readings are the latest readings, Before the readings of the last round before the fault
 	// that have no value any more.
 	Readings []Series `json:"readings"`
 	Before   []Series `json:"before"`

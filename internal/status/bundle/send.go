@@ -126,7 +126,7 @@ func (r *Recorder) send(ctx context.Context) {
 	}
 }
 
-// sendAll sends each bundle that was not sent, and reports whether none is left.
+// sendAll sends each bundle that was not sent, and reports whether every bundle is sent.
 func (r *Recorder) sendAll(ctx context.Context) bool {
 	all := true
 	for _, f := range r.List() {
