@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
 // Kinds of incidents: the label kind of accel_device_incident_timestamp_seconds, the
@@ -75,7 +76,7 @@ func (st *device) publish(now time.Time, d *collector.Device, partitions []*coll
 	i := &st.incident
 	if k == "" {
 		switch {
-		case d.Verdict == nil || d.Verdict.State == "unknown": // is no recovery
+		case d.Verdict == nil || unobserved(d.Verdict): // is no recovery
 			i.until = now.Add(stay)
 		case now.After(i.until):
 			*i = incident{}
@@ -98,6 +99,12 @@ func (st *device) publish(now time.Time, d *collector.Device, partitions []*coll
 		Metric: collector.DeviceIncident, Labels: i.labels,
 		Value: float64(collector.OnClock(i.changed, now).UnixMilli()) / 1000,
 	})
+}
+
+// unobserved reports whether a device is unknown because it does not answer. A device that
+// has never had a source of faults recovers when the bus or its driver reports it sound.
+func unobserved(v *collector.Verdict) bool {
+	return v.State == "unknown" && slices.ContainsFunc(v.Reasons, func(r collector.Reason) bool { return r.Code != health.NoFaultSource })
 }
 
 // hurt adds the pods that hold d, or held it when it had a fault since from.

@@ -219,6 +219,7 @@ func TestIncidentSince(t *testing.T) {
 		"healthy for less than an hour": {healthy, 59 * time.Minute, began},
 		"healthy for longer":            {healthy, 61 * time.Minute, began.Add(2 * time.Hour)},
 		"unobserved":                    {unknown, 61 * time.Minute, began},
+		"without a source of faults":    {fault("unknown", "none", "no_fault_source|none"), 61 * time.Minute, began.Add(2 * time.Hour)},
 	} {
 		j := attention.New()
 		incident(t, j, began, card(fault("failed", "reset", "xid_95|Xid 95"), "a/first"))

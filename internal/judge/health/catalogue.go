@@ -94,7 +94,7 @@ func (c *Catalogue) Conditions() []Condition {
 // Reasons returns the values that the label reason of
 // accel_device_health_reason can have with the catalogue, sorted.
 func (c *Catalogue) Reasons() []string {
-	all := []string{NoAnswer, noFaultSource, unknownReason(collector.EventXid), unknownReason(collector.EventSXid), unknownReason("")}
+	all := []string{NoAnswer, NoFaultSource, unknownReason(collector.EventXid), unknownReason(collector.EventSXid), unknownReason("")}
 	for _, r := range recoveryActions {
 		all = append(all, r.code)
 	}

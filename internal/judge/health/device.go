@@ -12,6 +12,7 @@ type device struct {
 	round uint64 // of the last Snapshot that had it
 
 	foreign bool      // it is of another vendor than NVIDIA
+	sourced bool      // a source of its faults has answered
 	loaded  time.Time // when its driver was last loaded and found it
 	ended   time.Time // when the faults of earlier events ended, or the driver recommended no action
 	faults  []*fault
@@ -181,7 +182,7 @@ func (h *conditionState) grown(hit *hit, t *test, now time.Time) bool {
 // inherit adds the findings of the parent.
 func inherit(own, parents []finding) []finding {
 	for _, p := range parents {
-		if p.rank == rankBlind || slices.ContainsFunc(own, func(f finding) bool { return f.Code == p.Code }) {
+		if p.Code == NoAnswer || slices.ContainsFunc(own, func(f finding) bool { return f.Code == p.Code }) {
 			continue
 		}
 		own = append(own, p)

@@ -74,7 +74,7 @@ func TestPartitionsInherit(t *testing.T) {
 // TestOtherDriver: a load of NVIDIA's driver ends no fault of another vendor's device.
 func TestOtherDriver(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
-	amd := gpu(start)
+	amd := gpu(start, family("accel_ecc_errors_total", 0, "corrected", "dram"))
 	amd.Vendor = "amd"
 	ofNVIDIA := event(collector.EventDriverLoaded, of(""))
 	for i, news := range [][]collector.Event{news(event(collector.EventBootError)), news(ofNVIDIA), nil} {
@@ -191,6 +191,50 @@ func TestFPGAs(t *testing.T) {
 			verdicts(t, j, snapshot(start, nil, device("card", collector.FPGA, start, c.facts...)))
 			now := start.Add(c.after)
 			same(t, verdicts(t, j, snapshot(now, nil, device("card", collector.FPGA, now, c.facts...))), map[string]string{"card": c.want})
+		})
+	}
+}
+
+// TestSourcesOfFaults: a device whose faults no source reports is unknown, with the reason that
+// lets a page end only if it never had a source.
+func TestSourcesOfFaults(t *testing.T) {
+	errors := family("accel_ecc_errors_total", 0, "uncorrected", "gfx")
+	bus := family("accel_pcie_aer_reports_total", 0, "0000:63:00.0", "0", "device", "fatal")
+	card := family("accel_fpga_card_state", 0, "reset_required")
+	for _, c := range []struct {
+		name    string
+		class   collector.Class
+		vendor  string
+		reads   [][]fact
+		logged  bool
+		want    []string
+		further string // of a partition
+	}{
+		{"the driver's counters", collector.GPU, "amd", [][]fact{{errors}, {}}, false, []string{"healthy none", "unknown none no_answer"}, "healthy none"},
+		{"counters of the bus", collector.GPU, "amd", [][]fact{{bus}}, false, []string{"healthy none"}, "healthy none"},
+		{"the kernel log", collector.GPU, "amd", [][]fact{{}}, true, []string{"healthy none"}, "healthy none"},
+		{"nothing, as in a virtual machine", collector.GPU, "amd", [][]fact{{}, {errors}}, false, []string{"unknown none no_fault_source", "healthy none"}, "unknown none no_fault_source"},
+		{"of an FPGA the driver's errors", collector.FPGA, "amd", [][]fact{{bus}, {card}, {bus}}, true, []string{"unknown none no_fault_source", "healthy none", "unknown none no_answer"}, ""},
+		{"of a GPU of NVIDIA, NVML", collector.GPU, "nvidia", [][]fact{{}}, false, []string{"healthy none"}, "healthy none"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j := health.New(health.Builtin(), health.Options{})
+			for i, read := range c.reads {
+				now := start.Add(time.Duration(i) * time.Second)
+				d := device("card", c.class, now, read...)
+				d.Vendor = c.vendor
+				part := device("card/0", c.class, now)
+				part.Vendor, part.Parent = c.vendor, "card"
+				s := snapshot(now, nil, d)
+				want := map[string]string{"card": c.want[i]}
+				if i == 0 && c.class == collector.GPU {
+					s.Devices, want["card/0"] = append(s.Devices, part), c.further
+				}
+				if c.logged {
+					s.Node = append(s.Node, collector.Reading{Metric: collector.KernelLogBegin, Value: 1})
+				}
+				same(t, verdicts(t, j, s), want)
+			}
 		})
 	}
 }

@@ -38,6 +38,7 @@ type Judge struct {
 	devices   map[string]*device
 	waiting   []collector.Event // of devices that are not in the Snapshot
 	begin     time.Time         // since when the faults of events are known, zero for ever
+	logged    bool              // the kernel log is read
 	loaded    time.Time         // when NVIDIA's driver was last loaded, by events
 	round     uint64
 
@@ -104,9 +105,14 @@ const early = 15 * time.Minute
 
 // known sets since when the faults of events are known.
 func (j *Judge) known(s *collector.Snapshot) {
-	j.begin = j.options.Since
+	j.begin, j.logged = j.options.Since, false
 	for i := range s.Node {
-		if r := &s.Node[i]; r.Metric == collector.KernelLogBegin && r.Value <= float64(j.begin.Unix()) {
+		r := &s.Node[i]
+		if r.Metric != collector.KernelLogBegin {
+			continue
+		}
+		j.logged = true
+		if r.Value <= float64(j.begin.Unix()) {
 			j.begin = time.Unix(int64(r.Value), 0)
 		}
 	}
@@ -165,18 +171,10 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 	if parent := j.devices[d.Parent]; d.Parent != "" && parent != nil {
 		j.found = inherit(j.found, parent.findings)
 	}
-	switch {
-	case !l.answers:
+	if code, text := j.unobserved(d, st, l); code != "" {
 		st.blind = earliest(st.blind, s.Time)
-		text := "no source has an answer from the device"
-		if d.Reserved() {
-			text = "the kernel driver " + d.Driver + " reserves the device for a virtual machine or a program"
-		}
-		j.found = append(j.found, newFinding(NoAnswer, text, blind, NoAction, rankBlind, st.blind))
-	case d.Class == collector.FPGA && !l.examined:
-		st.blind = earliest(st.blind, s.Time)
-		j.found = append(j.found, newFinding(noFaultSource, "the driver of the FPGA has no errors to read", blind, NoAction, rankBlind, st.blind))
-	default:
+		j.found = append(j.found, newFinding(code, text, blind, NoAction, rankBlind, st.blind))
+	} else {
 		st.blind = time.Time{}
 	}
 	if l.answers && l.driver == NoAction {
@@ -184,6 +182,25 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 	}
 	st.conclude(j.found, s.Time, d)
 	st.publish(d, j.begin)
+}
+
+// unobserved returns the reason and its text where the faults of d cannot be observed.
+func (j *Judge) unobserved(d *collector.Device, st *device, l *look) (code, text string) {
+	sourced := l.examined || d.Class != collector.FPGA && (d.Vendor != "amd" || d.Parent != "" || j.logged)
+	st.sourced = st.sourced || l.answers && sourced
+	switch {
+	case !l.answers && d.Reserved():
+		return NoAnswer, "the kernel driver " + d.Driver + " reserves the device for a virtual machine or a program"
+	case !l.answers:
+		return NoAnswer, "no source has an answer from the device"
+	case sourced:
+		return "", ""
+	case st.sourced:
+		return NoAnswer, "the sources of its faults no longer answer"
+	case d.Class == collector.FPGA:
+		return NoFaultSource, "the driver of the FPGA has no errors to read"
+	}
+	return NoFaultSource, "neither the driver nor the PCI core counts errors of the GPU, and the kernel log is not read: mount /dev/kmsg and grant CAP_SYSLOG"
 }
 
 func later(a, b time.Time) time.Time {

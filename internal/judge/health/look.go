@@ -29,7 +29,7 @@ type look struct {
 
 	peers    bool // the node has another device of its class and vendor
 	answers  bool // a source that reads the device has an answer from it
-	examined bool // a condition of FPGAs has a reading
+	examined bool // a source of faults has a reading: a condition of FPGAs, an error counter of GPUs
 	gone     bool // the device is lost or needs a reset
 	sampled  time.Time
 	driver   Action // recovery action of the driver, unsetAction if not reported
@@ -50,7 +50,7 @@ func (l *look) at(c *Catalogue, d *collector.Device) {
 		if r.Metric == nil || r.Metric.Index() >= len(c.tests) {
 			continue
 		}
-		l.known(r)
+		l.known(d, r)
 		for _, t := range c.tests[r.Metric.Index()] {
 			if selects(t.where, r.Labels) {
 				l.apply(t, r)
@@ -81,7 +81,7 @@ func (l *look) at(c *Catalogue, d *collector.Device) {
 }
 
 // known processes readings that conditions cannot express.
-func (l *look) known(r *collector.Reading) {
+func (l *look) known(d *collector.Device, r *collector.Reading) {
 	switch r.Metric {
 	case collector.DeviceUp:
 		l.answers = l.answers || r.Value == 1
@@ -91,7 +91,10 @@ func (l *look) known(r *collector.Reading) {
 		}
 	case collector.EnergyJoules:
 		l.energy = r.Value
+	case collector.AERReports:
+		l.examined = l.examined || d.Class == collector.GPU
 	case collector.ECCErrors:
+		l.examined = true
 		if len(r.Labels) > 0 && r.Labels[0] == "uncorrected" {
 			l.ecc += r.Value
 			l.eccs++

@@ -18,8 +18,9 @@ const blind = unset
 // NoAnswer is the reason of a device that no source can read.
 const NoAnswer = "no_answer"
 
-// noFaultSource is the reason of an FPGA whose driver has no sign of a fault to read.
-const noFaultSource = "no_fault_source"
+// NoFaultSource is the reason of an FPGA whose driver has no sign of a fault to read, and
+// of an AMD GPU without error counters on a node whose kernel log is not read.
+const NoFaultSource = "no_fault_source"
 
 // The states of a device, in the order of accel_device_health.
 var states = []string{"healthy", "degraded", "failed", "unknown"}
