@@ -42,6 +42,7 @@ const (
 	videoClock
 	fan
 	partitions
+	soc
 	quantities
 )
 
@@ -49,58 +50,65 @@ const (
 const absent = ^uint64(0)
 
 // versions are the versions with fixed offsets, and sizes their structure_size, from
-// struct gpu_metrics_v1_* in the kernel's include/kgd_pp_interface.h.
+// struct gpu_metrics_v* in the kernel's include/kgd_pp_interface.h. Versions from 2.1 on are of
+// processors with graphics.
 var (
-	versions = []string{"1.3", "1.4", "1.5", "1.6", "1.7", "1.8"}
-	sizes    = []int{120, 288, 360, 1664, 2208, 3872}
+	versions = [...]string{"1.3", "1.4", "1.5", "1.6", "1.7", "1.8", "2.1", "2.2", "2.3", "2.4", "3.0"}
+	sizes    = offsets{120, 288, 360, 1664, 2208, 3872, 120, 128, 152, 168, 264}
 )
 
+// offsets are bytes by version.
+type offsets [len(versions)]int
+
 // fields has a row for each quantity: width in bytes, instances, and the offset in
-// each of versions; 0 where a version does not have it.
+// each of versions; 0 where a version does not have it. The fields of a processor whose unit
+// depends on the processor are left out, as the power is in vangogh_ppt.c and
+// yellow_carp_ppt.c: hwmon has it in one unit.
 var fields = [quantities]struct {
 	width, count int
-	at           [6]int
+	at           offsets
 }{
-	edge:          {2, 1, [6]int{4}},
-	hotspot:       {2, 1, [6]int{6, 4, 4, 4, 4, 4}},
-	memory:        {2, 1, [6]int{8, 6, 6, 6, 6, 6}},
-	regulator:     {2, 1, [6]int{12, 8, 8, 8, 8, 8}},
-	power:         {2, 1, [6]int{22, 10, 10, 10, 10, 10}},
-	gfxActivity:   {2, 1, [6]int{16, 12, 12, 12, 12, 12}},
-	memActivity:   {2, 1, [6]int{18, 14, 14, 14, 14, 14}},
-	mmActivity:    {2, 1, [6]int{20}},
-	vcnActivity:   {2, 4, [6]int{0, 16, 16}},
-	jpegActivity:  {2, 32, [6]int{0, 0, 24}},
-	energy:        {8, 1, [6]int{24, 24, 88, 16, 24, 24}},
-	accumulation:  {4, 1, [6]int{0, 0, 0, 32, 40, 40}},
-	prochot:       {4, 1, [6]int{0, 0, 0, 36, 44, 44}},
-	ppt:           {4, 1, [6]int{0, 0, 0, 40, 48, 48}},
-	socketThermal: {4, 1, [6]int{0, 0, 0, 44, 52, 52}},
-	vrThermal:     {4, 1, [6]int{0, 0, 0, 48, 56, 56}},
-	hbmThermal:    {4, 1, [6]int{0, 0, 0, 52, 60, 60}},
-	linkWidth:     {2, 1, [6]int{74, 48, 112, 60, 68, 68}},
-	linkSpeed:     {2, 1, [6]int{76, 50, 114, 62, 70, 70}},
-	toRecovery:    {8, 1, [6]int{0, 80, 144, 96, 104, 104}},
-	replays:       {8, 1, [6]int{0, 88, 152, 104, 112, 112}},
-	rollovers:     {8, 1, [6]int{0, 96, 160, 112, 120, 120}},
-	naksSent:      {4, 1, [6]int{0, 0, 168, 120, 128, 128}},
-	naksReceived:  {4, 1, [6]int{0, 0, 172, 124, 132, 132}},
-	xgmiRead:      {8, 8, [6]int{0, 104, 176, 128, 136, 136}},
-	xgmiWrite:     {8, 8, [6]int{0, 168, 240, 192, 200, 200}},
-	xgmiStatus:    {2, 8, [6]int{0, 0, 0, 0, 264, 264}},
-	gfxClock:      {2, 8, [6]int{54, 240, 312, 264, 296, 296}},
-	memClock:      {2, 1, [6]int{58, 280, 352, 304, 336, 336}},
-	videoClock:    {2, 4, [6]int{60, 264, 336, 288, 320, 320}},
-	fan:           {2, 1, [6]int{72}},
-	partitions:    {2, 1, [6]int{0, 0, 0, 306, 338, 338}},
+	edge:          {2, 1, offsets{4}},
+	hotspot:       {2, 1, offsets{6, 4, 4, 4, 4, 4}},
+	memory:        {2, 1, offsets{8, 6, 6, 6, 6, 6}},
+	regulator:     {2, 1, offsets{12, 8, 8, 8, 8, 8}},
+	power:         {2, 1, offsets{22, 10, 10, 10, 10, 10}},
+	gfxActivity:   {2, 1, offsets{16, 12, 12, 12, 12, 12}},
+	memActivity:   {2, 1, offsets{18, 14, 14, 14, 14, 14}},
+	mmActivity:    {2, 1, offsets{20}},
+	vcnActivity:   {2, 4, offsets{0, 16, 16}},
+	jpegActivity:  {2, 32, offsets{0, 0, 24}},
+	energy:        {8, 1, offsets{24, 24, 88, 16, 24, 24}},
+	accumulation:  {4, 1, offsets{0, 0, 0, 32, 40, 40}},
+	prochot:       {4, 1, offsets{0, 0, 0, 36, 44, 44}},
+	ppt:           {4, 1, offsets{0, 0, 0, 40, 48, 48}},
+	socketThermal: {4, 1, offsets{0, 0, 0, 44, 52, 52}},
+	vrThermal:     {4, 1, offsets{0, 0, 0, 48, 56, 56}},
+	hbmThermal:    {4, 1, offsets{0, 0, 0, 52, 60, 60}},
+	linkWidth:     {2, 1, offsets{74, 48, 112, 60, 68, 68}},
+	linkSpeed:     {2, 1, offsets{76, 50, 114, 62, 70, 70}},
+	toRecovery:    {8, 1, offsets{0, 80, 144, 96, 104, 104}},
+	replays:       {8, 1, offsets{0, 88, 152, 104, 112, 112}},
+	rollovers:     {8, 1, offsets{0, 96, 160, 112, 120, 120}},
+	naksSent:      {4, 1, offsets{0, 0, 168, 120, 128, 128}},
+	naksReceived:  {4, 1, offsets{0, 0, 172, 124, 132, 132}},
+	xgmiRead:      {8, 8, offsets{0, 104, 176, 128, 136, 136}},
+	xgmiWrite:     {8, 8, offsets{0, 168, 240, 192, 200, 200}},
+	xgmiStatus:    {2, 8, offsets{0, 0, 0, 0, 264, 264}},
+	gfxClock:      {2, 8, offsets{54, 240, 312, 264, 296, 296}},
+	memClock:      {2, 1, offsets{58, 280, 352, 304, 336, 336, 80, 80, 80, 80, 186}},
+	videoClock:    {2, 4, offsets{60, 264, 336, 288, 320, 320, 84, 84, 84, 84, 184}},
+	fan:           {2, 1, offsets{72}},
+	partitions:    {2, 1, offsets{0, 0, 0, 306, 338, 338}},
+	soc:           {2, 1, offsets{6: 6, 7: 6, 8: 6, 9: 6, 10: 6}}, // hundredths of a degree
 }
 
 // partStart and partSize locate the eight xcp_stats of a version. gfx_busy_inst
 // [8]u32 is at their start, vcn_busy [4]u16 at partVCN.
 var (
-	partStart = [6]int{0, 0, 0, 312, 344, 344}
-	partSize  = [6]int{0, 0, 0, 168, 232, 440}
-	partVCN   = [6]int{0, 0, 0, 96, 96, 112}
+	partStart = offsets{0, 0, 0, 312, 344, 344}
+	partSize  = offsets{0, 0, 0, 168, 232, 440}
+	partVCN   = offsets{0, 0, 0, 96, 96, 112}
 )
 
 // ids are the quantities by the attribute id of version 1.9, which describes its
@@ -115,20 +123,17 @@ var ids = map[uint64]quantity{
 // table is a decoded gpu_metrics.
 type table struct {
 	version string
-	values  [quantities][]uint64 // by instance; nil where the version has none
-	parts   []part
+	// processor: it is of a processor with graphics, and lacks what hwmon has.
+	processor bool
+	values    [quantities][]uint64 // by instance; nil where the version has none
+	parts     []part
 }
 
 // part is a partition's share of the table.
 type part struct{ gfx, vcn []uint64 }
 
-var (
-	// errVersion: the table is of a version whose layout is not known.
-	errVersion = errors.New("unknown version of gpu_metrics")
-	// errProcessor: the table is of a processor with graphics. The units of such tables
-	// differ by processor within a version; hwmon has the same in one unit.
-	errProcessor = errors.New("gpu_metrics of a processor")
-)
+// errVersion: the table is of a version whose layout is not known.
+var errVersion = errors.New("unknown version of gpu_metrics")
 
 // decode decodes the attribute gpu_metrics. A tail after the structure is ignored.
 func decode(b []byte) (*table, error) {
@@ -136,10 +141,7 @@ func decode(b []byte) (*table, error) {
 		return nil, fmt.Errorf("gpu_metrics of %d bytes", len(b))
 	}
 	size := int(binary.LittleEndian.Uint16(b))
-	t := &table{version: fmt.Sprintf("%d.%d", b[2], b[3])}
-	if b[2] == 2 || b[2] == 3 {
-		return nil, fmt.Errorf("%w: %s", errProcessor, t.version)
-	}
+	t := &table{version: fmt.Sprintf("%d.%d", b[2], b[3]), processor: b[2] > 1}
 	if t.version == "1.9" {
 		if size < 8 || size > len(b) {
 			size = len(b)
@@ -156,8 +158,8 @@ func decode(b []byte) (*table, error) {
 		for q := range fields {
 			f := &fields[q]
 			count := f.count
-			if i == 0 {
-				count = 1 // 1.3 has one of each
+			if i == 0 || t.processor {
+				count = 1 // these have one of each
 			}
 			if at := f.at[i]; at > 0 {
 				t.values[q] = numbers(b[at:], f.width, count)

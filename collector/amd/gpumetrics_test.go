@@ -26,13 +26,24 @@ var names = map[quantity]string{
 	replays: "pcie_replay_count_acc", rollovers: "pcie_replay_rover_count_acc", naksSent: "pcie_nak_sent_count_acc",
 	naksReceived: "pcie_nak_rcvd_count_acc", xgmiRead: "xgmi_read_data_acc", xgmiWrite: "xgmi_write_data_acc", xgmiStatus: "xgmi_link_status",
 	gfxClock: "current_gfxclk", memClock: "current_uclk", videoClock: "current_vclk0", fan: "current_fan_speed", partitions: "num_partition",
+	soc: "temperature_soc",
+}
+
+// ofProcessors are the quantities that are read from the table of a processor.
+var ofProcessors = map[quantity]map[bool]string{
+	soc:        {false: "temperature_soc", true: "temperature_soc"},
+	memClock:   {false: "current_uclk", true: "average_uclk_frequency"},
+	videoClock: {false: "current_vclk", true: "average_vclk_frequency"},
 }
 
 // fieldOf returns the name and the place of a quantity in the other layout.
 func fieldOf(q quantity, version string) (string, gpumetrics.Field, bool) {
 	name := names[q]
-	if q == power && version == "1.3" {
+	switch {
+	case q == power && version == "1.3":
 		name = "average_socket_power"
+	case version > "2":
+		name = ofProcessors[q][version == "3.0"]
 	}
 	f, ok := gpumetrics.Fields(version)[name]
 	return name, f, ok
@@ -140,7 +151,7 @@ func TestSelfDescribed(t *testing.T) {
 // fixed offsets has the values of the other layout.
 func FuzzDecode(f *testing.F) {
 	for _, version := range gpumetrics.Versions() {
-		b, err := gpumetrics.Build(version + " average_gfx_activity=7 current_uclk=900")
+		b, err := gpumetrics.Build(version + " average_gfx_activity=7")
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -59,9 +59,42 @@ var declarations = map[string]string{
 		u16 num_partition
 		xcp 40 gfx_below_host_limit_ppt_acc gfx_below_host_limit_thm_acc gfx_low_utilization_acc gfx_below_host_limit_total_acc
 		u32 pcie_lc_perf_other_end_recovery`,
+	"2.1": processor,
+	"2.2": processor + independent,
+	"2.3": processor + independent + averages,
+	"2.4": processor + independent + averages + `
+		u16 average_cpu_voltage average_soc_voltage average_gfx_voltage average_cpu_current average_soc_current average_gfx_current`,
+	"3.0": `
+		u16 temperature_gfx temperature_soc temperature_core[16] temperature_skin
+		u16 average_gfx_activity average_vcn_activity average_ipu_activity[8] average_core_c0_activity[16]
+		u16 average_dram_reads average_dram_writes average_ipu_reads average_ipu_writes
+		u64 system_clock_counter
+		u32 average_socket_power
+		u16 average_ipu_power
+		u32 average_apu_power average_gfx_power average_dgpu_power average_all_core_power
+		u16 average_core_power[16] average_sys_power stapm_power_limit current_stapm_power_limit
+		u16 average_gfxclk_frequency average_socclk_frequency average_vpeclk_frequency average_ipuclk_frequency
+		u16 average_fclk_frequency average_vclk_frequency average_uclk_frequency average_mpipu_frequency
+		u16 current_coreclk[16] current_core_maxfreq current_gfx_maxfreq
+		u32 throttle_residency_prochot throttle_residency_spl throttle_residency_fppt throttle_residency_sppt
+		u32 throttle_residency_thm_core throttle_residency_thm_gfx throttle_residency_thm_soc time_filter_alphavalue`,
 }
 
 const (
+	processor = `
+		u16 temperature_gfx temperature_soc temperature_core[8] temperature_l3[2]
+		u16 average_gfx_activity average_mm_activity
+		u64 system_clock_counter
+		u16 average_socket_power average_cpu_power average_soc_power average_gfx_power average_core_power[8]
+		u16 average_gfxclk_frequency average_socclk_frequency average_uclk_frequency
+		u16 average_fclk_frequency average_vclk_frequency average_dclk_frequency
+		u16 current_gfxclk current_socclk current_uclk current_fclk current_vclk current_dclk current_coreclk[8] current_l3clk[2]
+		u32 throttle_status
+		u16 fan_pwm padding[3]`
+	independent = `
+		u64 indep_throttle_status`
+	averages = `
+		u16 average_temperature_gfx average_temperature_soc average_temperature_core[8] average_temperature_l3[2]`
 	heat  = `u16 temperature_hotspot temperature_mem temperature_vrsoc`
 	power = `
 		u16 curr_socket_power average_gfx_activity average_umc_activity`
@@ -155,9 +188,9 @@ func Build(text string) ([]byte, error) {
 	for i := range b {
 		b[i] = 0xff
 	}
-	_, revision, _ := strings.Cut(words[0], ".")
+	format, revision, _ := strings.Cut(words[0], ".")
 	binary.LittleEndian.PutUint16(b, uint16(l.size))
-	b[2], b[3] = 1, revision[0]-'0'
+	b[2], b[3] = format[0]-'0', revision[0]-'0'
 	for _, word := range words[1:] {
 		name, values, ok := strings.Cut(word, "=")
 		if !ok {

@@ -8,7 +8,7 @@ import (
 
 // TestSizes: the sizes that a C compiler gives the structs of the kernel's header.
 func TestSizes(t *testing.T) {
-	for version, want := range map[string]int{"1.3": 120, "1.4": 288, "1.5": 360, "1.6": 1664, "1.7": 2208, "1.8": 3872} {
+	for version, want := range map[string]int{"1.3": 120, "1.4": 288, "1.5": 360, "1.6": 1664, "1.7": 2208, "1.8": 3872, "2.1": 120, "2.2": 128, "2.3": 152, "2.4": 168, "3.0": 264} {
 		b, err := gpumetrics.Build(version)
 		if err != nil || len(b) != want {
 			t.Errorf("%s: %d bytes, want %d (%v)", version, len(b), want, err)
