@@ -262,7 +262,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"sensor"},
 		Range:  celsius,
-		Values: []string{"sensor: gpu, memory; on AMD GPUs gpu is the edge, and junction the hottest point, vrsoc a regulator; switch, cpu; on FPGA cards the names that the board reports, and on SoCs pl, ps_fpd, ps_lpd"},
+		Values: []string{"sensor: gpu, memory; on AMD GPUs gpu is the edge, and junction the hottest point, vrsoc a regulator, soc of a processor; switch, cpu; on FPGA cards the names that the board reports, and on SoCs pl, ps_fpd, ps_lpd"},
 		From:   []string{"NVML nvmlDeviceGetTemperatureV or nvmlDeviceGetTemperature; field 82 for memory", "amdgpu gpu_metrics (°C), else hwmon temp1, temp2, temp3 (m°C)", "FPGAs: hwmon temp*_input (m°C), IIO of xilinx-ams and xadc, XRT xmc_* (°C)", "DCGM fields 858 (switch), 1110 (cpu); 150, 140, where NVML is not read"},
 	})
 	TemperatureLimit = define(Metric{

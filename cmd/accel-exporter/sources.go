@@ -65,6 +65,9 @@ type sourceSpec struct {
 
 const defaultPatience = 5 * time.Second
 
+// pciNames are where distributions install pci.ids (packages hwdata and pci.ids).
+var pciNames = &collector.PCINames{Files: []string{"/usr/share/hwdata/pci.ids", "/usr/share/misc/pci.ids"}}
+
 var specs = []sourceSpec{
 	{
 		name:    nvidia.Name,
@@ -102,7 +105,7 @@ var specs = []sourceSpec{
 		covers:  []collector.Cover{{Class: collector.GPU, Vendor: "amd"}},
 		timeout: func(c *config.Config) time.Duration { return c.Sources.AMD.Timeout },
 		open: func(f *sourceFlags, _ func(collector.Event)) collector.Source {
-			return amd.New(sysfs.New(f.sysfs), sysfs.New(f.procfs))
+			return amd.New(sysfs.New(f.sysfs), sysfs.New(f.procfs), pciNames)
 		},
 	},
 	{
@@ -120,7 +123,7 @@ var specs = []sourceSpec{
 		covers:  []collector.Cover{{Class: collector.GPU, Bus: true}, {Class: collector.FPGA, Bus: true}, {Class: collector.Switch, Bus: true}},
 		timeout: func(c *config.Config) time.Duration { return c.Sources.PCIe.Timeout },
 		open: func(f *sourceFlags, _ func(collector.Event)) collector.Source {
-			return pcie.New(sysfs.New(f.sysfs), sysfs.New(f.procfs), pcie.Options{Dev: f.devfs})
+			return pcie.New(sysfs.New(f.sysfs), sysfs.New(f.procfs), pcie.Options{Dev: f.devfs, Names: pciNames})
 		},
 	},
 	{

@@ -24,6 +24,8 @@ const (
 	rare = time.Minute
 	// driverDir has a link per GPU.
 	driverDir = "bus/pci/drivers/amdgpu"
+	// amdID is the PCI vendor id of AMD's GPUs.
+	amdID = 0x1002
 )
 
 // allowed are the files that the Source opens, in the PCI directory of a GPU and

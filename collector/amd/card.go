@@ -19,6 +19,7 @@ import (
 // card reads one GPU. Its goroutine alone uses it.
 type card struct {
 	fs      *sysfs.Reader
+	pci     *collector.PCINames
 	address string
 	dir     string // its PCI directory
 	index   string
@@ -147,7 +148,10 @@ func (l *look) identify() {
 	if strings.HasPrefix(numa, "-") {
 		numa = ""
 	}
-	l.Model = cmp.Or(product, models[device].name, "AMD GPU "+device)
+	if l.Model = cmp.Or(product, models[device].name); l.Model == "" {
+		n, _ := strconv.ParseUint(device, 16, 16)
+		l.Model = "AMD " + l.pci.Of(amdID, uint32(n))
+	}
 	if l.layout() == "" {
 		l.KubeIDs = l.nodes(l.dir, l.address)
 	}
@@ -211,8 +215,9 @@ func (l *look) measure() *table {
 	if t != nil {
 		l.answered = true
 		l.tabled(t, heat)
-	} else {
-		l.sensors(hwmon, heat)
+	}
+	if t == nil || t.processor {
+		l.sensors(t, hwmon, heat)
 	}
 	if t == nil || t.values[replays] == nil {
 		l.number(slow, "pcie_replay_count", 1, collector.PCIeReplays)
@@ -226,7 +231,7 @@ func (l *look) measure() *table {
 }
 
 // metrics reads gpu_metrics with one read. A version that is not known is
-// counted once and gives nothing, as does the table of a processor's graphics.
+// counted once and gives nothing.
 func (l *look) metrics() *table {
 	b, err := l.fs.ReadBytes(l.dir+"/gpu_metrics", sysfs.Page)
 	if err != nil {
@@ -238,7 +243,7 @@ func (l *look) metrics() *table {
 	t, err := decode(b)
 	why := ""
 	if err != nil {
-		if why = err.Error(); why != l.refused && !errors.Is(err, errProcessor) {
+		if why = err.Error(); why != l.refused {
 			l.Reject(collector.UtilizationRatio, map[bool]string{true: collector.RejectVersion, false: collector.RejectType}[errors.Is(err, errVersion)])
 		}
 		t = nil
@@ -307,6 +312,9 @@ func (l *look) tabled(t *table, heat map[string]float64) {
 			l.Set(collector.TemperatureCelsius, v, n.label)
 			heat[n.label] = v
 		}
+	}
+	if v, ok := t.get(soc); ok && v > 0 {
+		l.Set(collector.TemperatureCelsius, v/100, "soc")
 	}
 	busy := func(engine string, v float64, ok bool) {
 		if ok {
@@ -384,8 +392,8 @@ func (t *table) vcns() (out []uint64) {
 // hwmonSensors are the channels of hwmon.
 var hwmonSensors = []struct{ channel, sensor string }{{"temp1", "gpu"}, {"temp2", "junction"}, {"temp3", "memory"}}
 
-// sensors reads single attributes of a GPU without a table that can be decoded.
-func (l *look) sensors(hwmon string, heat map[string]float64) {
+// sensors reads single attributes of a GPU without a table that has them.
+func (l *look) sensors(t *table, hwmon string, heat map[string]float64) {
 	for _, n := range []struct{ file, engine string }{{"gpu_busy_percent", "compute"}, {"mem_busy_percent", "memory"}, {"vcn_busy_percent", "video"}} {
 		_, ok := l.number(0, n.file, 100, collector.UtilizationRatio, n.engine)
 		l.answered = l.answered || ok
@@ -405,7 +413,9 @@ func (l *look) sensors(hwmon string, heat map[string]float64) {
 		}
 	}
 	l.number(0, hwmon+"freq1_input", 1, collector.ClockHertz, "sm")
-	l.number(0, hwmon+"freq2_input", 1, collector.ClockHertz, "memory")
+	if t == nil { // of a processor, its table has it
+		l.number(0, hwmon+"freq2_input", 1, collector.ClockHertz, "memory")
+	}
 	l.number(0, hwmon+"fan1_input", 1, collector.FanSpeed, "0")
 }
 

@@ -19,6 +19,7 @@ import (
 // Source reads every GPU of the driver amdgpu. It implements collector.Source.
 type Source struct {
 	fs    sysfs.FS
+	pci   *collector.PCINames
 	slots map[string]*slot
 	had   bool // a GPU has been found since the start
 
@@ -36,10 +37,10 @@ type slot struct {
 }
 
 // New returns a Source of the GPUs in sys, which is /sys or a copy of it. The
-// processes on them are read from proc.
-func New(sys, proc sysfs.FS) *Source {
+// processes on them are read from proc. A board that has no name of its own has that of pci.
+func New(sys, proc sysfs.FS, pci *collector.PCINames) *Source {
 	return &Source{
-		fs: sys, slots: map[string]*slot{},
+		fs: sys, pci: pci, slots: map[string]*slot{},
 		processes: solo.Slot[usage]{Worker: solo.New(newProcesses(proc).look, nil)},
 	}
 }
@@ -93,7 +94,7 @@ func (s *Source) list(names []string) {
 		if err != nil {
 			continue // it is leaving
 		}
-		c := &card{fs: sysfs.NewReader(s.fs, allowed), address: at, dir: dir, index: strconv.Itoa(i), throttled: map[string]float64{}}
+		c := &card{fs: sysfs.NewReader(s.fs, allowed), pci: s.pci, address: at, dir: dir, index: strconv.Itoa(i), throttled: map[string]float64{}}
 		s.slots[at] = &slot{Slot: solo.Slot[reading]{Worker: solo.New(c.guarded, nil)}, address: at, here: true}
 	}
 }

@@ -26,7 +26,7 @@ func open(t *testing.T, tree *faketree.Tree) *amd.Source {
 		show = simtest.MountTree
 	}
 	sys := show(t, tree)
-	s := amd.New(sysfs.New(sys), sysfs.New(filepath.Join(filepath.Dir(sys), "proc")))
+	s := amd.New(sysfs.New(sys), sysfs.New(filepath.Join(filepath.Dir(sys), "proc")), nil)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -48,7 +48,7 @@ var value = simtest.Value
 
 // TestGolden: the devices of each tree, line by line.
 func TestGolden(t *testing.T) {
-	for _, name := range []string{"mi300x", "variants/mi300x-cpx", "mi210", "radeon"} {
+	for _, name := range []string{"mi300x", "variants/mi300x-cpx", "mi210", "radeon", "variants/phoenix"} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			var b strings.Builder
 			for _, d := range sample(t, open(t, simtest.LoadTree(t, name))) {
@@ -228,17 +228,6 @@ func TestUnknownVersion(t *testing.T) {
 	}
 	if d := sample(t, s)[0]; len(d.Rejects) != 0 {
 		t.Errorf("counted again: %v", d.Rejects)
-	}
-}
-
-// TestProcessor: the graphics of a processor are read through hwmon, and their table, whose
-// units differ, is no mistake.
-func TestProcessor(t *testing.T) {
-	tree := simtest.LoadTree(t, "radeon")
-	tree.Set("bus/pci/devices/0000:63:00.0/gpu_metrics", "\x08\x01\x03\x00"+strings.Repeat("\x0f", 260))
-	d := sample(t, open(t, tree))[0]
-	if v, ok := value(d, collector.TemperatureCelsius, "gpu"); !ok || len(d.Rejects) > 0 || d.Down != "" {
-		t.Errorf("%v °C (there: %t), rejects %v, %q", v, ok, d.Rejects, d.Down)
 	}
 }
 

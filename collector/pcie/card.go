@@ -25,6 +25,7 @@ func (s *Source) newCard(ids []*identity) *card {
 	first := ids[0]
 	c := &card{known: collector.Device{
 		ID: first.address, PCI: first.address, Witness: true, Class: classOf(ids), Vendor: vendorName(first.vendor),
+		Model: s.options.Names.Of(first.vendor, first.device),
 	}}
 	for i, address := range first.path {
 		e := newEnd(s.function(address, true), address, i)

@@ -1,6 +1,7 @@
 package pcie
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -61,7 +62,7 @@ var uuidForm = regexp.MustCompile(`^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12
 
 // describe adds the identity to d, which has none but its address.
 func (in *information) describe(d *collector.Device) {
-	d.Model = in.model
+	d.Model = cmp.Or(in.model, d.Model)
 	if in.uuid != "" {
 		d.ID = in.uuid
 		d.KubeIDs = append(d.KubeIDs, in.uuid)

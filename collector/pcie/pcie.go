@@ -38,6 +38,8 @@ type Options struct {
 	// Stat returns the info of a device file without opening it; os.Stat where
 	// it is nil.
 	Stat func(path string) (fs.FileInfo, error)
+	// Names has the models of devices that no driver names.
+	Names *collector.PCINames
 }
 
 // Bounds on what the Source reads of a bus.
