@@ -28,6 +28,8 @@ const (
 	EventProbeFailed     EventKind = "probe_failed"
 	// EventOperational is a GPU Operational Event. It is counted by its Sub.
 	EventOperational EventKind = "operational"
+	// EventErrorRecord is a Common Platform Error Record, with its severity as Sub.
+	EventErrorRecord EventKind = "error_record"
 	// EventDropped reports that the origin has dropped events, which count as lost.
 	EventDropped EventKind = "dropped"
 	// Of AMD's driver, by the kernel log.
@@ -68,7 +70,7 @@ var eventKinds = []EventKind{
 	EventPCIeRecovery, EventPCIeRecoveryFailed, EventECCUncorrected, EventECCCorrected, EventECCDeferred,
 	EventRetirementLimit, EventRetirementTable, EventBootError, EventThermalShutdown, EventThrottled,
 	EventFirmwareStuck, EventPageFault,
-	EventFirewall, EventClocksStopped, EventLoadFailed, EventOverheating, EventOperational,
+	EventFirewall, EventClocksStopped, EventLoadFailed, EventOverheating, EventOperational, EventErrorRecord,
 }
 
 // eventBaseline are the kinds whose counters start at 0 with the first round of
@@ -82,8 +84,8 @@ const (
 	SubNonfatal = "nonfatal"
 )
 
-// The Sub of an EventOperational, beside SubFatal: its severity, or that it is no fault of
-// the device. A propagated event has another event as its cause, a simulated event is a test.
+// The Sub of an EventErrorRecord and of an EventOperational, beside SubFatal: its severity,
+// or that it is no fault of the device. A propagated event has another event as its cause, a simulated event is a test.
 const (
 	SubInformational = "informational"
 	SubCorrected     = "corrected"
@@ -92,6 +94,9 @@ const (
 	SubPropagated    = "propagated"
 	SubSimulated     = "simulated"
 )
+
+// MaxRecord is the maximum length of Event.Record, in bytes.
+const MaxRecord = 64 << 10
 
 // MaxDetail is the maximum length of Event.Detail and Event.Sub, in bytes.
 const MaxDetail = 500
@@ -125,6 +130,8 @@ type Event struct {
 	Sub string `json:"sub,omitempty"`
 	// Detail is the text of the origin: one line, at most MaxDetail bytes.
 	Detail string `json:"detail,omitempty"`
+	// Record is the content of an EventErrorRecord. It is in the News only.
+	Record []byte `json:"-"`
 	// Cause is the number of the earlier Xid that caused this one according to
 	// the driver, or 0.
 	Cause uint64 `json:"cause,omitempty"`

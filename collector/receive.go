@@ -40,7 +40,9 @@ func (s *Sampler) Emit(e Event) {
 	if again {
 		s.witness(&e)
 	} else {
-		s.events = appendLast(s.events, e, maxEvents)
+		listed := e
+		listed.Record = nil // thousands of events are kept
+		s.events = appendLast(s.events, listed, maxEvents)
 	}
 	s.news = appendLast(s.news, e, maxEvents)
 }
@@ -115,6 +117,9 @@ func (e *Event) tidy(now time.Time) {
 	}
 	e.Time = anchored(e.Time, now)
 	e.Sub, e.Detail = OneLine(e.Sub), OneLine(e.Detail)
+	if len(e.Record) > MaxRecord {
+		e.Record = nil
+	}
 }
 
 // OneLine returns s without control characters and of at most MaxDetail bytes.

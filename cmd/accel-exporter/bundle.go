@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -201,11 +202,13 @@ func (f *askFlags) bundle(ctx context.Context, what string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	picture, id := &frame{view: v, local: f.local()}, ""
+	_, number := strconv.Atoi(what)
+	id := ""
 	for i := range v.Devices {
 		d := &v.Devices[i]
+		named := number != nil && strings.Contains(strings.ToLower(d.ID+"\n"+d.PCI), strings.ToLower(what))
 		switch {
-		case d.Part || !picture.fits(d, what):
+		case d.Part || d.Index != what && !named:
 		case id != "":
 			return nil, fmt.Errorf("several devices match %q; accel-exporter who --wide lists their ids", what)
 		default:

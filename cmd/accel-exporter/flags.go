@@ -108,6 +108,7 @@ func (f *flags) check() error {
 	}
 	errs = append(errs, f.webFlags.check(), f.sampleFlags.check(), f.alerts.check(), f.traces.check(), f.bundles.check(), f.compat.check())
 	f.pods.contexts = f.traces.contexts()
+	f.sources.nvmlRecords = f.bundles.directory != ""
 	return errors.Join(errs...)
 }
 

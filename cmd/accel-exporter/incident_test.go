@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -181,6 +183,44 @@ func TestOperationalEvents(t *testing.T) {
 			strings.Fields("healthy healthy healthy degraded failed degraded healthy")[index])
 	}
 	n.until(`^accel_source_events_lost_total\{source="nvidia"\} 1$`, `^accel_device_health_reason\{device="`+device(t, page, "4")+`",reason="event_operational_fatal",severity="failed"\} 1$`)
+}
+
+// TestErrorRecords: the records of a GPU are in its bundle. A driver that does not permit to
+// read them is no driver without records, and a call that hangs costs nothing but records.
+func TestErrorRecords(t *testing.T) {
+	t.Parallel()
+	n := start(t, scenario, nil, "--bundle.directory="+t.TempDir())
+	gpu := device(t, n.until(`^accel_device_up\{device="GPU-.*\} 1`), "0")
+	file := filepath.Join(t.TempDir(), "b.tar.gz")
+	// shows waits for a line of the bundle of a GPU.
+	shows := func(index, line string) {
+		t.Helper()
+		var page strings.Builder
+		n.poll(func() bool {
+			page.Reset()
+			if err := bundleCommand(t.Context(), []string{index, "--url=" + n.url, "--output=" + file}, &page, io.Discard); err != nil {
+				t.Fatal(err)
+			}
+			return regexp.MustCompile(line).MatchString(page.String())
+		}, func() string { return line + " in\n" + page.String() })
+	}
+	n.sim("inject", "operational-event", "fatal", "0")
+	shows("0", `error records \(CPER\) +1 in cper/\n`)
+	out, err := exec.Command("tar", "-xzOf", file, "cper/"+gpu+"-1.bin").Output()
+	if err != nil || len(out) != 128 || string(out[:4]) != "CPER" {
+		t.Errorf("%v, %q", err, out)
+	}
+	// Within so many rounds each GPU's records are requested.
+	n.sim("inject", "hang", "all", "--call=nvmlSystemGetCPER_v1")
+	rounds := func(page string) float64 {
+		return value(t, page, `accel_source_rounds_total\{outcome="ok",source="nvidia"\}`)
+	}
+	hung := rounds(n.until())
+	n.poll(func() bool { return rounds(n.until()) > hung+30 }, func() string { return "30 rounds" })
+	n.until(`^accel_device_up\{device="`+gpu+`",reason=""\} 1$`, `!^accel_source_worker_exits_total.*source="nvidia"\} [1-9]`)
+	n.sim("clear")
+	n.sim("inject", "error", "nvmlSystemGetCPER_v1", "NO_PERMISSION")
+	shows("1", `error records \(CPER\) +not permitted: `)
 }
 
 // TestBoundLater runs in a container without privileges, where a GPU is unbound

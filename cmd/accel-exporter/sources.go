@@ -28,6 +28,7 @@ type sourceFlags struct {
 	enabled     map[string]*bool
 	nvmlLibrary string
 	nvmlEvents  bool // GPU Operational Events
+	nvmlRecords bool // Common Platform Error Records, for bundles
 	sysfs       string
 	procfs      string
 	devfs       string
@@ -81,6 +82,9 @@ var specs = []sourceSpec{
 			}
 			if f.nvmlEvents {
 				args = append(args, "--nvml.operational-events")
+			}
+			if f.nvmlRecords {
+				args = append(args, "--nvml.error-records")
 			}
 			return args
 		},
@@ -220,6 +224,7 @@ func workNVIDIA(args []string, emit func(collector.Event)) (collector.Source, er
 	app := kingpin.New("accel-exporter worker nvidia", "Reads NVML for the exporter that started it.")
 	app.Flag("nvml.library", "NVML library to load.").StringVar(&o.Library)
 	app.Flag("nvml.operational-events", "Receive GPU Operational Events.").BoolVar(&o.OperationalEvents)
+	app.Flag("nvml.error-records", "Read Common Platform Error Records.").BoolVar(&o.ErrorRecords)
 	app.Flag("path.sysfs", "Where sysfs is mounted.").StringVar(&o.Sysfs)
 	app.Flag("path.procfs", "Where procfs is mounted.").StringVar(&o.Procfs)
 	app.Flag("slow-interval", "Time between two reads of slowly changing values.").Default("10s").DurationVar(&o.SlowInterval)

@@ -177,3 +177,18 @@ func set64(d *collector.Device, m *collector.Metric, v uint64, u unit, labels ..
 	}
 	d.Set(m, u.of(f), labels...)
 }
+
+// recordSeverities are the severities of a CPER (UEFI specification, appendix N).
+var recordSeverities = []string{collector.SubRecoverable, collector.SubFatal, collector.SubCorrected, collector.SubInformational}
+
+// recordSeverity returns the severity in the header of a CPER.
+func recordSeverity(record []byte) string {
+	const offset = 12
+	if len(record) < offset+4 || string(record[:4]) != "CPER" {
+		return collector.SubOther
+	}
+	if n := binary.LittleEndian.Uint32(record[offset:]); n < uint32(len(recordSeverities)) {
+		return recordSeverities[n]
+	}
+	return collector.SubOther
+}

@@ -71,9 +71,12 @@ type events struct {
 	// operational: GPU Operational Events are wanted.
 	operational bool
 
+	recorded chan string // GPUs whose error records are to be read; nil for none
+
 	wake chan struct{}
 	quit chan struct{}
-	done chan struct{}
+	// ended is closed for each goroutine that has ended.
+	ended []chan struct{}
 
 	mu     sync.Mutex
 	gpus   map[nvml.Device]*watched
@@ -82,14 +85,29 @@ type events struct {
 	unregistered bool
 }
 
-func newEvents(lib *library, operational bool, emit func(collector.Event)) *events {
+func newEvents(lib *library, o *Options, emit func(collector.Event)) *events {
 	e := &events{
-		lib: lib, emit: emit, operational: operational, gpus: map[nvml.Device]*watched{},
-		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+		lib: lib, emit: emit, operational: o.OperationalEvents, gpus: map[nvml.Device]*watched{},
+		wake: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 	w := &waiter{events: e, asker: newAsker(lib, new(round))}
-	go w.run()
+	e.start(w.run)
+	if o.ErrorRecords {
+		e.recorded = make(chan string, 64)
+		r := &records{events: e, asker: newAsker(lib, new(round)), gpus: map[string]*recordsOf{}}
+		e.start(r.run)
+	}
 	return e
+}
+
+// start runs a goroutine that ends when events are stopped.
+func (e *events) start(run func()) {
+	ended := make(chan struct{})
+	e.ended = append(e.ended, ended)
+	go func() {
+		defer close(ended)
+		run()
+	}()
 }
 
 // watch adds a newly identified GPU. Its events arrive after commit.
@@ -156,6 +174,16 @@ func (e *events) commit() {
 	}
 }
 
+// publish passes the counts of a goroutine to the next Sample and resets them.
+func (e *events) publish(a *asker) {
+	counts, _ := a.take()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := tally{counts: e.counts}
+	t.calls(counts)
+	e.counts = t.counts
+}
+
 // calls returns the failed calls since the previous call.
 func (e *events) calls() []collector.CallError {
 	e.mu.Lock()
@@ -168,12 +196,14 @@ func (e *events) calls() []collector.CallError {
 func (e *events) stop() { close(e.quit) }
 
 func (e *events) stopped(done <-chan struct{}) bool {
-	select {
-	case <-e.done:
-		return true
-	case <-done:
-		return false
+	for _, ended := range e.ended {
+		select {
+		case <-ended:
+		case <-done:
+			return false
+		}
 	}
+	return true
 }
 
 // deliver emits an event of the driver.
@@ -193,6 +223,7 @@ func (e *events) deliver(data nvml.EventData, now time.Time) {
 	}
 	e.mu.Unlock()
 	e.emit(event)
+	e.readRecords(event.Device)
 }
 
 // partitionOf returns the MIG device that caused an event, where it is unique.

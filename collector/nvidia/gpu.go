@@ -30,7 +30,7 @@ type gpu struct {
 	// replaced, never modified.
 	known []collector.Device
 
-	nextSlow, nextIdentity, nextInforom, nextSuspends time.Time
+	nextSlow, nextIdentity, nextInforom, nextSuspends, nextRecords time.Time
 
 	inforomKnown, inforomValid bool
 	// kept are the last slow readings. They are repeated in each round until
@@ -96,6 +96,9 @@ func (g *gpu) read(now time.Time) (a gpuAnswer) {
 	}()
 	if rests, asleep := g.asleep(now); asleep {
 		return rests
+	}
+	if len(g.known) > 0 && g.due(&g.nextRecords, g.slow, now) {
+		g.events.readRecords(g.known[0].ID)
 	}
 	g.taken, g.now = false, now
 	switch {

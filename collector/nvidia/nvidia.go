@@ -27,6 +27,8 @@ type Options struct {
 	// OperationalEvents: receive GPU Operational Events, a preview of R615, where the
 	// driver has them.
 	OperationalEvents bool
+	// ErrorRecords: read Common Platform Error Records where the driver has them.
+	ErrorRecords bool
 }
 
 const (

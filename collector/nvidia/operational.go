@@ -86,6 +86,7 @@ func (w *waiter) deliverOperational(d *nvml.EventSetWaitData_v3, now time.Time) 
 		Detail: fmt.Sprintf("%s event %#x, category %d", cString(d.SourceModule[:]), d.ModuleEventCode, d.CategoryId),
 	}
 	w.emit(e)
+	w.readRecords(e.Device)
 	if d.Attributes&nvml.OPERATIONAL_EVENT_ATTR_OVERFLOW != 0 {
 		w.emit(collector.Event{Time: now, Source: Name, Device: e.Device, Kind: collector.EventDropped})
 	}

@@ -102,7 +102,7 @@ func (s *Source) open(end <-chan struct{}) error {
 		return err
 	}
 	s.opening.Stop()
-	s.events = newEvents(s.lib, s.options.OperationalEvents, s.emit)
+	s.events = newEvents(s.lib, &s.options, s.emit)
 	s.driver = &solo.Slot[driverAnswer]{Worker: solo.New(s.system.read, nil)}
 	return nil
 }

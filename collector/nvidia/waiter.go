@@ -19,7 +19,6 @@ type waiter struct {
 // run waits for events until it is stopped. After an unknown error or a lost
 // GPU the driver requires a new set.
 func (w *waiter) run() {
-	defer close(w.done)
 	backoff := minBackoff
 	select {
 	case <-w.wake: // there is a GPU to wait for
@@ -52,7 +51,7 @@ func (w *waiter) serve() (stop, served bool) {
 	defer w.free()
 	set, ok := ask(&w.asker, callSetCreate, w.lib.api.EventSetCreate)
 	if !ok {
-		w.publish()
+		w.publish(&w.asker)
 		return false, false
 	}
 	w.set = set
@@ -67,7 +66,7 @@ func (w *waiter) serve() (stop, served bool) {
 		}
 		w.wait()
 		if w.failed != "" {
-			w.publish()
+			w.publish(&w.asker)
 			return false, served
 		}
 		served = true
@@ -97,25 +96,15 @@ func (w *waiter) register(all bool) {
 		w.gpus[h].registered = ok
 		w.mu.Unlock()
 		// A GPU that cannot be registered does not make the set fail.
-		w.publish()
+		w.publish(&w.asker)
 		w.forget()
 	}
-}
-
-// publish passes the counts to the next Sample and resets them.
-func (w *waiter) publish() {
-	counts, _ := w.take()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t := tally{counts: w.counts}
-	t.calls(counts)
-	w.counts = t.counts
 }
 
 func (w *waiter) free() {
 	if w.set != nil {
 		do(&w.asker, callSetFree, w.set.Free)
 		w.set = nil
-		w.publish()
+		w.publish(&w.asker)
 	}
 }

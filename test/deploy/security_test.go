@@ -47,6 +47,7 @@ var powers = map[string]string{
 	"dcgm-embedded":       asRoot,
 	"alerts":              asRoot,
 	"bottlerocket":        asRoot + "; seLinuxOptions",
+	"bundle":              asRoot,
 	"closed":              asRoot,
 	"everything":          "allowPrivilegeEscalation != false; host namespaces; privileged; " + asRoot + "; unrestricted capabilities",
 	"fpga":                asRoot,

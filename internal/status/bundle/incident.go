@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +58,8 @@ type Device struct {
 	// that have no value any more.
 	Readings []Series `json:"readings"`
 	Before   []Series `json:"before"`
+
+	vendor string
 }
 
 // Holder is a pod on a device.
@@ -113,6 +116,7 @@ func (r *Recorder) make(p *pending) []byte {
 		before := r.before(id, in)
 		in.Devices = append(in.Devices, deviceOf(id, snap, report, p.events, before))
 	}
+	cper := r.errorRecords(snap, in)
 	log, logged := r.o.KernelLog()
 	hide := strings.NewReplacer()
 	if r.o.HashSerials {
@@ -126,8 +130,62 @@ func (r *Recorder) make(p *pending) []byte {
 	for _, id := range p.devices {
 		add("readings/"+fileName(id)+".csv", r.table(id))
 	}
+	for _, file := range cper {
+		a.add(file.name, file.data)
+	}
 	add("node.json", toJSON(map[string]any{"sources": snap.Sources, "devices": snap.Devices, "node": snap.Node}))
 	return a.bytes()
+}
+
+// recordFile is a file with an error record.
+type recordFile struct {
+	name string
+	data []byte
+}
+
+// cperCall is the function of NVIDIA's library that returns error records.
+const cperCall = "nvmlSystemGetCPER_v1"
+
+// errorRecords returns the error records of the devices of an incident, and adds to each
+// what is known of its records. They are binary, so serial numbers in them cannot be replaced.
+func (r *Recorder) errorRecords(s *collector.Snapshot, in *Incident) (files []recordFile) {
+	r.mu.Lock()
+	all := slices.Clone(r.cper)
+	r.mu.Unlock()
+	refused := ""
+	for i := range s.Node {
+		switch n := &s.Node[i]; {
+		case n.Metric != collector.NativeCallErrors || n.Label("call") != cperCall || n.Value == 0:
+		case n.Label("code") == "no_permission":
+			refused = "not permitted: " + cperCall + " requires root"
+		default:
+			refused = "not read: " + n.Label("code")
+		}
+	}
+	for i := range in.Devices {
+		d, n := &in.Devices[i], 0
+		for _, e := range all {
+			if e.Device != d.ID {
+				continue
+			}
+			if n++; !in.SerialsHashed {
+				files = append(files, recordFile{fmt.Sprintf("cper/%s-%d.bin", fileName(d.ID), n), e.Record})
+			}
+		}
+		note := ""
+		switch {
+		case n > 0 && in.SerialsHashed:
+			note = fmt.Sprintf("%d left out: serial numbers in them cannot be replaced", n)
+		case n > 0:
+			note = fmt.Sprintf("%d in cper/", n)
+		case d.vendor == "nvidia":
+			note = refused
+		}
+		if note != "" {
+			d.Facts = append(d.Facts, Fact{"error records (CPER)", note})
+		}
+	}
+	return files
 }
 
 // software returns the versions of programs, with the drivers of the node.
@@ -164,7 +222,7 @@ func deviceOf(id string, s *collector.Snapshot, report *allocation.Report, event
 	for i := range s.Devices {
 		d := &s.Devices[i]
 		if d.ID == id {
-			out.Facts, out.Down, out.Verdict = facts(d), d.Down, d.Verdict
+			out.Facts, out.Down, out.Verdict, out.vendor = facts(d), d.Down, d.Verdict, d.Vendor
 			for n := range d.Readings {
 				reading := &d.Readings[n]
 				out.Readings = append(out.Readings, seriesOf(reading))

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"io/fs"
@@ -18,8 +19,13 @@ import (
 // after is how long a bundle waits for what follows the fault.
 const after = time.Minute
 
-// maxEvents bounds the events of a bundle.
-const maxEvents = 1024
+// maxEvents bounds the events of a bundle, maxRecords and maxRecordBytes the error records
+// of all devices that are kept for one.
+const (
+	maxEvents      = 1024
+	maxRecords     = 64
+	maxRecordBytes = 1 << 20
+)
 
 // States of the bundle of a device: the label state of accel_device_bundle_timestamp_seconds.
 const (
@@ -66,6 +72,7 @@ type Recorder struct {
 	mu      sync.Mutex
 	failing map[string]bool
 	devices map[string]*entry // the latest bundle of each whole device
+	cper    []collector.Event // the latest error records, oldest first
 	pending *pending          // the bundle that is being recorded
 	writing string            // the name of the bundle that is being written
 	problem error             // why the latest file, or a file at the start, could not be written
@@ -121,6 +128,7 @@ func (r *Recorder) Judge(s *collector.Snapshot) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.keepRecords(s.News)
 	if p := r.pending; p != nil {
 		if !p.published { // the Snapshot with the faults, which a copy needs
 			p.published = true
@@ -148,6 +156,24 @@ func (r *Recorder) Judge(s *collector.Snapshot) {
 			d.Readings = append(d.Readings, collector.Reading{
 				Metric: collector.DeviceBundle, Labels: []string{e.state, e.location, e.sha256}, Value: float64(e.changed.UnixMilli()) / 1000,
 			})
+		}
+	}
+}
+
+// keepRecords keeps the error records among events. A worker that was restarted reads
+// records that are known.
+func (r *Recorder) keepRecords(news []collector.Event) {
+	size := 0
+	for i := range news {
+		e := &news[i]
+		if len(e.Record) > 0 && !slices.ContainsFunc(r.cper, func(o collector.Event) bool { return o.Device == e.Device && bytes.Equal(o.Record, e.Record) }) {
+			r.cper = append(r.cper, *e)
+		}
+	}
+	for i, e := range slices.Backward(r.cper) {
+		if size += len(e.Record); size > maxRecordBytes || len(r.cper)-i > maxRecords {
+			r.cper = slices.Clone(r.cper[i+1:])
+			return
 		}
 	}
 }

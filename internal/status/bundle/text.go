@@ -84,6 +84,7 @@ func (in *Incident) text(log []string, logged bool) []byte {
 	line("  incident.json       this page for programs, with every reading and event")
 	line("  readings/ID.csv     every second of the ten minutes before, and after the fault; an empty cell was not measured")
 	line("  kernel.log          lines of drivers and of the PCI core")
+	line("  cper/ID-N.bin       error records of NVIDIA's driver as they are, where it has any: UEFI Common Platform Error Records")
 	line("  node.json           the other devices of the node, and the sources of the exporter")
 	line("  MANIFEST.json       SHA-256 of each file")
 	line("  accel-exporter bundle FILE prints this page and checks the files.")

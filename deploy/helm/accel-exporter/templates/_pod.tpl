@@ -225,7 +225,7 @@ volumes:
 {{- end }}
 {{- if .bundle.enabled }}
 - name: bundles
-{{ toYaml .bundle.volume | indent 2 }}
+{{ .bundle.volume | default (dict "emptyDir" (dict "sizeLimit" "64Mi")) | toYaml | indent 2 }}
 {{- if and .bundle.url .bundle.headersSecret.name }}
 - name: bundle-login
   secret: {secretName: {{ .bundle.headersSecret.name | quote }}, items: [{key: {{ .bundle.headersSecret.key | quote }}, path: headers.yml}]}
