@@ -76,7 +76,7 @@ func (c *dflCard) readSensors(r *reading) (controllers []string) {
 
 // dflSensor reads a sensor.
 func (r *reading) dflSensor(chip *chip, s *sensor) (float64, bool) {
-	v, ok := r.value(s.metric, s.input, s.unit)
+	v, ok := r.value(s.metric, 0, s.input, s.unit)
 	switch {
 	case !ok:
 		return 0, false

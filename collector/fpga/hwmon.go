@@ -170,26 +170,20 @@ func tidy(s string) string {
 	return s
 }
 
-// value reads a sensor. A text that is no integer is rejected.
-func (r *reading) value(m *collector.Metric, file string, unit float64) (float64, bool) {
-	text, ok := r.text(file)
-	if !ok {
-		return 0, false
-	}
-	return r.whole(m, text, unit)
-}
-
 // number sets the integer in a file that is read at most once in an interval; 0
 // is in every round.
 func (r *reading) number(m *collector.Metric, interval time.Duration, file string, unit float64, labels ...string) {
-	if text, ok := r.textEvery(interval, file); ok {
-		if v, ok := r.whole(m, text, unit); ok {
-			r.Set(m, v, labels...)
-		}
+	if v, ok := r.value(m, interval, file, unit); ok {
+		r.Set(m, v, labels...)
 	}
 }
 
-func (r *reading) whole(m *collector.Metric, text string, unit float64) (float64, bool) {
+// value reads an integer. Another text is rejected.
+func (r *reading) value(m *collector.Metric, interval time.Duration, file string, unit float64) (float64, bool) {
+	text, ok := r.textEvery(interval, file)
+	if !ok {
+		return 0, false
+	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		r.Reject(m, collector.RejectType)
@@ -215,17 +209,13 @@ func (r *reading) readLimits(interval time.Duration, s *sensor, measured float64
 	values := make([]float64, len(s.limits))
 	none := map[string]bool{}
 	for i, l := range s.limits {
-		if text, ok := r.textEvery(interval, l.file); ok {
-			values[i], _ = r.whole(s.limit, text, s.unit)
-		}
+		values[i], _ = r.value(s.limit, interval, l.file, s.unit)
 		none[l.name] = values[i] <= 0
 	}
 	above := -1 // the last upper limit
 	valid := make([]bool, len(s.limits))
 	for i, l := range s.limits {
-		low := strings.HasPrefix(l.name, "low_")
-		valid[i] = low || values[i] > 0
-		if low || values[i] <= 0 {
+		if valid[i] = values[i] > 0; !valid[i] || strings.HasPrefix(l.name, "low_") {
 			continue
 		}
 		if above >= 0 && values[above] > values[i] {

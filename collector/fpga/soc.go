@@ -142,7 +142,7 @@ func (c *socCard) identify(r *reading) {
 	if model, ok := c.text(r, "model"); ok && !sysfs.PCIAddress(c.id) {
 		r.Model = tidy(model)
 	}
-	r.info(c.env, r.Driver, r.pci, "", "", name)
+	r.info(c.env, r.Driver, r.pci, "", "", "", name)
 }
 
 // text reads a property of the device tree once in identityInterval. It is
@@ -170,7 +170,7 @@ func (c *socCard) readHwmon(r *reading) {
 		})
 		for i := range m.sensors {
 			s := &m.sensors[i]
-			v, ok := r.value(s.metric, s.input, s.unit)
+			v, ok := r.value(s.metric, 0, s.input, s.unit)
 			if ok {
 				r.Set(s.metric, v, s.labels...)
 			}

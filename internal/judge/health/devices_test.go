@@ -169,6 +169,8 @@ func TestFPGAs(t *testing.T) {
 		{"rail, at first", facts(family("accel_fpga_voltage_volts", 4.1, "3.3v"), family("accel_fpga_voltage_limit_volts", 3.9, "3.3v", "critical")), 9 * second, "healthy none"},
 		{"rail above its limit", facts(family("accel_fpga_voltage_volts", 4.1, "3.3v"), family("accel_fpga_voltage_limit_volts", 3.9, "3.3v", "critical")), 10 * second, "degraded inspect fpga_voltage_critical"},
 		{"rail below its limit", facts(family("accel_fpga_voltage_volts", 9.2, "12v"), family("accel_fpga_voltage_limit_volts", 10.49, "12v", "low_warning")), minute, "degraded inspect fpga_voltage_low"},
+		{"rail below its critical limit", facts(family("accel_fpga_voltage_volts", 8.9, "12v"), family("accel_fpga_voltage_limit_volts", 9, "12v", "low_critical")), 10 * second, "degraded inspect fpga_voltage_low_critical"},
+		{"power above its last threshold", facts(family("accel_power_watts", 310), family("accel_fpga_power_threshold_watts", 300, "fatal")), 10 * second, "degraded inspect fpga_power_fatal"},
 		{"rail within its limit", facts(family("accel_fpga_current_amperes", 9, "12v"), family("accel_fpga_current_limit_amperes", 9.5, "12v", "critical")), hour, "healthy none"},
 		{"current above its limit", facts(family("accel_fpga_current_amperes", 9, "12v"), family("accel_fpga_current_limit_amperes", 6.045, "12v", "critical")), 10 * second, "degraded inspect fpga_current_critical"},
 		{"power above its threshold", facts(family("accel_power_watts", 240), family("accel_fpga_power_threshold_watts", 225, "critical")), 10 * second, "degraded inspect fpga_power_critical"},
