@@ -398,7 +398,11 @@ func (l *look) sensors(t *table, hwmon string, heat map[string]float64) {
 		_, ok := l.number(0, n.file, 100, collector.UtilizationRatio, n.engine)
 		l.answered = l.answered || ok
 	}
-	l.link()
+	for _, q := range linkQuantities {
+		if all := l.links(slow, "current_link_"+q.file, q.unit); len(all) > 0 {
+			l.Set(q.now, all[len(all)-1]) // the outermost link is that of the slot
+		}
+	}
 	if hwmon == "" {
 		return
 	}
@@ -437,34 +441,28 @@ func (l *look) board(hwmon string) {
 	}
 }
 
-// link sets the state of the outermost link, which is that of the slot: a switch on the
-// card has its own links.
-func (l *look) link() {
-	up := ""
-	for l.fs.Exists(l.dir + "/../" + up + "current_link_speed") {
-		up += "../"
-	}
-	if v := l.speed(slow, up+"current_link_speed"); v > 0 {
-		l.Set(collector.PCIeGeneration, v)
-	}
-	if v := l.width(slow, up+"current_link_width"); v > 0 {
-		l.Set(collector.PCIeWidth, v)
-	}
+// linkQuantities are what the PCI core has of a link: the end of the names of its files.
+var linkQuantities = []struct {
+	file      string
+	unit      func(float64) float64
+	now, most *collector.Metric
+}{
+	{"speed", func(rate float64) float64 { return generations[rate*10] }, collector.PCIeGeneration, collector.PCIeGenerationMax},
+	{"width", func(lanes float64) float64 { return lanes }, collector.PCIeWidth, collector.PCIeWidthMax},
 }
 
-// speed returns the generation of a link by the speed in a file, 0 if it is unknown.
-func (l *look) speed(interval time.Duration, name string) float64 {
-	text, _ := l.every(interval, name)
-	number, _, _ := strings.Cut(text, " ")
-	v, _ := strconv.ParseFloat(number, 64)
-	return generations[v*10]
-}
-
-// width returns the lanes of a link, 0 if they are unknown.
-func (l *look) width(interval time.Duration, name string) float64 {
-	text, _ := l.every(interval, name)
-	v, _ := strconv.ParseFloat(text, 64)
-	return v
+// links returns what a file has for the GPU and for every port above it up to the root. A
+// switch on the card has its own links.
+func (l *look) links(interval time.Duration, name string, unit func(float64) float64) (all []float64) {
+	for up := ""; ; up += "../" {
+		text, _ := l.every(interval, up+name)
+		number, _, _ := strings.Cut(text, " ")
+		v, _ := strconv.ParseFloat(number, 64)
+		if v = unit(v); v == 0 {
+			return all
+		}
+		all = append(all, v)
+	}
 }
 
 // limits sets what seldom changes. A limit of 0, or of absolute zero, is unknown.
@@ -497,7 +495,15 @@ func (l *look) limits(hwmon string, heat map[string]float64) {
 			l.Set(collector.ClockMax, mhz*1e6, n.clock)
 		}
 	}
-	l.linkLimits()
+	for _, q := range linkQuantities {
+		all := l.links(sysfs.Never, "max_link_"+q.file, q.unit)
+		if len(all) > 0 {
+			l.Set(q.most, all[0], "device")
+		}
+		if len(all) > 1 {
+			l.Set(q.most, slices.Min(all), "slot")
+		}
+	}
 }
 
 // highestLevel returns the highest clock of pp_dpm_*: lines "1: 2100Mhz *".
@@ -510,28 +516,6 @@ func highestLevel(text string) (most float64, ok bool) {
 		}
 	}
 	return most, ok
-}
-
-// linkLimits sets what the GPU supports, and what every link up to the root does: a
-// switch on the card has a faster link to the GPU than the slot has to the switch.
-func (l *look) linkLimits() {
-	limit := func(read func(time.Duration, string) float64, name string, m *collector.Metric) {
-		own := read(sysfs.Never, name)
-		if own == 0 {
-			return
-		}
-		l.Set(m, own, "device")
-		slot, up := own, "../"
-		for port := read(sysfs.Never, up+name); port > 0; port = read(sysfs.Never, up+name) {
-			slot = min(slot, port)
-			up += "../"
-		}
-		if up != "../" {
-			l.Set(m, slot, "slot")
-		}
-	}
-	limit(l.speed, "max_link_speed", collector.PCIeGenerationMax)
-	limit(l.width, "max_link_width", collector.PCIeWidthMax)
 }
 
 // severities of the lines of a RAS file.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // ami is the family of the Versal cards with AMD's management interface: the
@@ -63,7 +64,7 @@ func findAMI(fs *tree) ([]place, error) {
 	}
 	var cards []place
 	for _, f := range functions { // sorted: function 0 is first
-		if n := len(cards); n > 0 && pciSlot(cards[n-1].id) == pciSlot(f) {
+		if n := len(cards); n > 0 && sysfs.PCISlot(cards[n-1].id) == sysfs.PCISlot(f) {
 			cards[n-1].functions = append(cards[n-1].functions, f)
 			continue
 		}
@@ -93,7 +94,7 @@ func (v *versal) read(r *reading) {
 	r.Vendor = "amd"
 	text := func(file string) string { return v.first(r, identityInterval, []string{v.dir}, file) }
 	r.Model = cmp.Or(text("dev_name"), "ALVEO V80")
-	r.info(v.env, "ami", r.pci, text("board_serial"), text("part_num"), "")
+	r.info(v.env, "ami", r.pci, "", text("board_serial"), text("part_num"), "")
 	// The version is followed by counts of later changes.
 	if version, _, _ := strings.Cut(text("amc_version"), " +0 *0"); version != "" {
 		r.Set(collector.FirmwareInfo, 1, "amc", version)

@@ -68,7 +68,7 @@ func findAWS(fs *tree) ([]place, error) {
 // function: the first function of the device, or the second where the first is
 // the management function. It belongs to the card also while it is off the bus.
 func application(management string) string {
-	slot := pciSlot(management)
+	slot := sysfs.PCISlot(management)
 	if management == slot+".0" {
 		return slot + ".1"
 	}
@@ -104,7 +104,7 @@ func (c *awsCard) read(r *reading) {
 		p.vendor, p.device = ids[0], ids[1]
 	}
 	driver, _ := r.fs.Link(app + "/driver")
-	r.info(c.env, driver, p, "", "", "")
+	r.info(c.env, driver, p, "", "", "", "")
 	if r.Model == "" {
 		r.Down, r.Readings = collector.ReasonError, nil
 		return

@@ -61,9 +61,9 @@ func findDFL(fs *tree) ([]place, error) {
 		if err != nil {
 			continue // it has just left
 		}
-		slot := pciSlot(bdf)
+		slot := sysfs.PCISlot(bdf)
 		if pf, err := fs.Link(dir + "/physfn"); err == nil && sysfs.PCIAddress(pf) {
-			slot = pciSlot(pf)
+			slot = sysfs.PCISlot(pf)
 		}
 		if slots[slot] == nil {
 			order = append(order, slot)
@@ -165,7 +165,7 @@ func (d *dflDriver) kubeIDs(fs *tree, functions ...string) (ids []string) {
 func dflFunctions(fs *tree, p place, all []string) []string {
 	var out []string
 	for _, bdf := range all {
-		if bdf != p.id && sysfs.PCIAddress(bdf) && pciSlot(bdf) == pciSlot(p.id) {
+		if bdf != p.id && sysfs.PCIAddress(bdf) && sysfs.PCISlot(bdf) == sysfs.PCISlot(p.id) {
 			out = append(out, bdf)
 		}
 	}

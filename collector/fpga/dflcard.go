@@ -48,7 +48,7 @@ func (c *dflCard) read(r *reading) {
 	p := c.list(r)
 	rest := c.manager.read(r, p.manager)
 	r.Vendor, r.Model = vendorOf(r.pci.vendor), dflModel(r.pci)
-	r.info(c.env, r.Driver, r.pci, "", "", c.manager.name)
+	r.info(c.env, r.Driver, r.pci, "", "", "", c.manager.name)
 	for i, file := range p.bridges {
 		r.bridge(file, "port"+strconv.Itoa(i))
 	}

@@ -66,8 +66,8 @@ func FuzzTexts(f *testing.F) {
 		if text := tidy(s); tidy(text) != text {
 			t.Errorf("%q is not tidy", text)
 		}
-		if sysfs.PCIAddress(s) && (len(s) < 12 || pciSlot(s) != s[:len(s)-2]) {
-			t.Errorf("%q: slot %q", s, pciSlot(s))
+		if sysfs.PCIAddress(s) && (len(s) < 12 || sysfs.PCISlot(s) != s[:len(s)-2]) {
+			t.Errorf("%q: slot %q", s, sysfs.PCISlot(s))
 		}
 		if natural(s, s) != 0 || natural(s, s+"x") > 0 {
 			t.Errorf("%q is not in order", s)

@@ -15,12 +15,6 @@ var pciFiles = []string{
 	"????:??:??.?/numa_node",
 }
 
-// pciSlot is the address of a PCI device without the function.
-func pciSlot(bdf string) string {
-	slot, _, _ := strings.Cut(bdf, ".")
-	return slot
-}
-
 // pciIdentity is the PCI core's identity of a function.
 type pciIdentity struct {
 	vendor, device, subsystem string // four hex digits each
@@ -51,8 +45,8 @@ func vendorOf(id string) string {
 
 // info sets the rows with the device's identity. The arguments are the labels
 // of accel_device_info and accel_fpga_info that r does not have.
-func (r *reading) info(e *env, driver string, p pciIdentity, serial, board, manager string) {
-	r.Set(collector.DeviceInfo, 1, string(r.Class), r.Vendor, r.Model, "", "", r.PCI, p.node, serial, board, "")
+func (r *reading) info(e *env, driver string, p pciIdentity, part, serial, board, manager string) {
+	r.Set(collector.DeviceInfo, 1, string(r.Class), r.Vendor, r.Model, part, "", r.PCI, p.node, serial, board, "")
 	id := ""
 	if p.vendor != "" {
 		id = p.vendor + ":" + p.device

@@ -64,7 +64,7 @@ func findXRT(fs *tree) ([]place, error) {
 	cards := map[string]*place{}
 	var order []string
 	add := func(address string) *place {
-		key := pciSlot(address)
+		key := sysfs.PCISlot(address)
 		if cards[key] == nil {
 			cards[key] = &place{}
 			order = append(order, key)

@@ -125,14 +125,7 @@ func (a *alveo) identifyCard(r *reading) {
 	number := a.first(r, identityInterval, versals, "bd_part_num")
 	r.Model = productName(a.first(r, identityInterval, controllers, "bd_name"), a.first(r, sysfs.Never, functions, "board_name"), vbnv)
 
-	r.Set(collector.DeviceInfo, 1, string(collector.FPGA), r.Vendor, r.Model, part, "", r.PCI, r.pci.node, serial, number, "")
-	driver := "xocl"
-	if a.user.dir == "" {
-		driver = "xclmgmt"
-	}
-	if r.pci.vendor != "" {
-		r.Set(collector.FPGAInfo, 1, a.family.name, driver, r.pci.vendor+":"+r.pci.device, "")
-	}
+	r.info(a.env, r.Driver, r.pci, part, serial, number, "")
 	for _, f := range []struct {
 		component, file string
 		dirs            []string
@@ -169,12 +162,7 @@ func (a *alveo) uuids(r *reading, file string) []string {
 	if err != nil {
 		return nil
 	}
-	var ids []string
-	for id := range strings.FieldsSeq(text) {
-		if id = strings.ToLower(id); isUUID(id) {
-			ids = append(ids, id)
-		}
-	}
+	ids, _ := parseUUIDs(text)
 	return ids
 }
 

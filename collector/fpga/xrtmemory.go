@@ -94,30 +94,25 @@ func (a *alveo) ecc(r *reading) {
 				name = path.Base(dir)
 			}
 			// Without ECC a bank counts nothing.
-			if on, ok := a.slow(r, collector.FPGAMemoryECCErrors, dir+"/ecc_enabled"); !ok || on == 0 {
+			if on, ok := r.unsigned(collector.FPGAMemoryECCErrors, a.options.SlowInterval, dir+"/ecc_enabled"); !ok || on == 0 {
 				continue
 			}
-			if status, ok := a.slow(r, collector.FPGAMemoryECCLatched, dir+"/ecc_status"); ok {
+			if status, ok := r.unsigned(collector.FPGAMemoryECCLatched, a.options.SlowInterval, dir+"/ecc_status"); ok {
 				r.SetBool(collector.FPGAMemoryECCLatched, status&2 != 0, name, "corrected")
 				r.SetBool(collector.FPGAMemoryECCLatched, status&1 != 0, name, "uncorrected")
 			}
-			if n, ok := a.slow(r, collector.FPGAMemoryECCErrors, dir+"/ecc_ce_cnt"); ok {
+			if n, ok := r.unsigned(collector.FPGAMemoryECCErrors, a.options.SlowInterval, dir+"/ecc_ce_cnt"); ok {
 				r.Set(collector.FPGAMemoryECCErrors, float64(n), name, "corrected")
 			}
 			if kind != "mig.hbm" {
 				continue
 			}
-			if n, ok := a.slow(r, collector.FPGAMemoryECCErrors, dir+"/ecc_ue_cnt"); ok {
+			if n, ok := r.unsigned(collector.FPGAMemoryECCErrors, a.options.SlowInterval, dir+"/ecc_ue_cnt"); ok {
 				r.Set(collector.FPGAMemoryECCErrors, float64(n), name, "uncorrected")
 			}
 		}
 	}
 	a.calibration(r)
-}
-
-// slow reads a number at most once in SlowInterval.
-func (a *alveo) slow(r *reading, m *collector.Metric, file string) (uint64, bool) {
-	return r.unsigned(m, a.options.SlowInterval, file)
 }
 
 // calibration sets whether the memory interfaces are calibrated. A card without
@@ -127,7 +122,7 @@ func (a *alveo) calibration(r *reading) {
 	if file == "" {
 		return
 	}
-	v, ok := a.slow(r, collector.FPGAMemoryCalibrated, file)
+	v, ok := r.unsigned(collector.FPGAMemoryCalibrated, a.options.SlowInterval, file)
 	if !ok {
 		return
 	}

@@ -157,12 +157,12 @@ func (b *bus) accelerators() (cards [][]*identity, err error) {
 	fpgas := map[string]int{} // index of the card, by slot
 	for _, id := range list {
 		if id.kind == collector.FPGA {
-			fpgas[slotOf(id.address)] = -1
+			fpgas[sysfs.PCISlot(id.address)] = -1
 		}
 	}
 	n := 0
 	for _, id := range list {
-		at, ofFPGA := fpgas[slotOf(id.address)]
+		at, ofFPGA := fpgas[sysfs.PCISlot(id.address)]
 		if !ofFPGA && id.kind == "" {
 			continue
 		}
@@ -175,18 +175,11 @@ func (b *bus) accelerators() (cards [][]*identity, err error) {
 			cards[at] = append(cards[at], id)
 			continue
 		case ofFPGA:
-			fpgas[slotOf(id.address)] = len(cards)
+			fpgas[sysfs.PCISlot(id.address)] = len(cards)
 		}
 		cards = append(cards, []*identity{id})
 	}
 	return cards, nil
-}
-
-// slotOf returns the part of an address that is common to all functions of a
-// card.
-func slotOf(address string) string {
-	slot, _, _ := strings.Cut(address, ".")
-	return slot
 }
 
 // ends returns the functions from address up to the root, itself first, from

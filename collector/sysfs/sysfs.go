@@ -194,6 +194,12 @@ func PCIAddress(s string) bool {
 		Hex(rest[:2]) && rest[2] == ':' && Hex(rest[3:5]) && rest[5] == '.' && rest[6] >= '0' && rest[6] <= '7'
 }
 
+// PCISlot returns the part of an address that all functions of a card have.
+func PCISlot(address string) string {
+	slot, _, _ := strings.Cut(address, ".")
+	return slot
+}
+
 // Hex reports whether s is hexadecimal digits in lower case.
 func Hex(s string) bool { return s != "" && strings.Trim(s, "0123456789abcdef") == "" }
 
