@@ -142,7 +142,7 @@ func TestRunbooks(t *testing.T) {
 
 // otherAlerts are reasons whose devices have other alerts than AcceleratorFailed,
 // AcceleratorResetDue and AcceleratorDegraded: critical limits, heat, power, replacement.
-var otherAlerts = regexp.MustCompile(`^(temperature_(warning|critical)|shutdown_near|throttled_|fpga_(too_hot|(sensor|voltage|current|power)_critical|throttled)|sram_threshold)`)
+var otherAlerts = regexp.MustCompile(`^(temperature_(warning|critical)|shutdown_near|throttled_|fpga_(too_hot|(sensor|voltage|voltage_low|current|power)_(critical|fatal)|throttled)|sram_threshold)`)
 
 // TestRunbookReasons: the runbook of a device's alert has a row for every condition of the
 // catalogue: its words, or its first words and an ellipsis.
