@@ -83,16 +83,11 @@ fuzz: sim ## every fuzz target for FUZZTIME=30s
 	@grep -roE '^func Fuzz\w+' --include='*_test.go' cmd collector internal podmap rules tools | sort | sed -E 's,/[^/]*:func , ,' | { bad=0; while read -r p f; do \
 		.ci/fuzz.sh $(or $(FUZZTIME),30s) ./$$p $$f || bad=1; done; exit $$bad; }
 
-BENCHMARKS = go test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count=6 ./...
-
 bench: sim ## benchmarks: BENCH=Scrape
-	$(BENCHMARKS)
+	go test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count=6 ./...
 
-bench-compare: sim ## compare the benchmarks with those of REF=main
-	@rm -rf .cache/bench && mkdir -p .cache && git worktree prune && git worktree add -q --detach .cache/bench $(or $(REF),main)
-	cd .cache/bench && { $(MAKE) -s sim; $(BENCHMARKS); } > ../bench-old.txt; git worktree remove --force $(CURDIR)/.cache/bench
-	$(BENCHMARKS) > .cache/bench-new.txt
-	$(TOOL) benchstat .cache/bench-old.txt .cache/bench-new.txt
+bench-compare: build ## what this build and that of REF=main cost, as ratios: scrapes, rest, memory, start
+	tools/compare/bench.sh $(or $(REF),main)
 
 generate: ## docs/metrics.md, docs/licenses.md, the schema of the configuration, dashboards; CHECK=-check fails if one is not current
 	go run ./internal/gen/docs $(CHECK)

@@ -152,7 +152,7 @@ func (st *sourceState) idle() bool {
 }
 
 // additions is about what witnesses, events and judges add to a whole device.
-const additions = 64
+const additions = 128
 
 // render returns the device as published: every reading while the device
 // answers, else the readings whose Kind stays.
