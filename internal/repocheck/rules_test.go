@@ -134,10 +134,12 @@ var targetLabels = []string{"cluster", "pool", "node", "job", "instance", "rack"
 // foreign are the series of other exporters and of the program itself that rules and
 // runbooks use, with their labels.
 var foreign = map[string][]string{
-	"ALERTS":                              {"alertname", "alertstate", "severity", "cluster_uuid", "clique"}, // of NvLinkDomainFault
-	"up":                                  {},
-	"accel_config_last_reload_successful": {},
-	"accel_alertmanager_queue_length":     {"endpoint"},
+	"ALERTS":                                            {"alertname", "alertstate", "severity", "cluster_uuid", "clique"}, // of NvLinkDomainFault
+	"up":                                                {},
+	"accel_config_last_reload_successful":               {},
+	"accel_bundles_written_total":                       {"outcome"},
+	"accel_bundles_unsent":                              {},
+	"accel_alertmanager_queue_length":                   {"endpoint"},
 	"accel_alertmanager_alerts_dropped_total":           {"endpoint", "reason"},
 	"accel_alertmanager_request_failures_total":         {"endpoint", "reason"},
 	"accel_traces_spans_total":                          {"result"},

@@ -16,7 +16,7 @@ import (
 
 // Limits of the runbooks: a person reads one on a telephone at night.
 const (
-	maxRunbooks     = 50
+	maxRunbooks     = 51
 	maxRunbookLines = 40
 )
 

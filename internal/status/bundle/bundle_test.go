@@ -22,6 +22,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/status"
 	"github.com/accel-exporter/accel-exporter/internal/status/history"
 )
 
@@ -152,16 +153,18 @@ func content(t *testing.T, data []byte) map[string]string {
 	}
 }
 
-// TestFault: two GPUs that fail within a minute are in one bundle, which arrives at a
-// server that first refuses it, with all that a person needs and nothing secret.
+// TestFault: two GPUs that fail within a minute are in one bundle. A copy arrives at a server
+// at once. The whole takes its name once the server does not refuse it any more, with all that
+// a person needs and nothing secret.
 func TestFault(t *testing.T) {
 	m := newMachine(t)
 	m.o.HashSerials = true
 	m.o.Directory = filepath.Join(m.o.Directory, "made")
-	puts, received := 0, make(chan []byte, 1)
+	var refuses atomic.Bool
+	received := make(chan []byte, 16)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, _ := io.ReadAll(r.Body)
-		if puts++; puts == 1 || r.Header.Get("Authorization") != "secret" || r.Method != http.MethodPut || !strings.HasPrefix(r.URL.Path, "/evidence/accel-node1-") {
+		if refuses.Load() || r.Header.Get("Authorization") != "secret" || r.Method != http.MethodPut || !strings.HasPrefix(r.URL.Path, "/evidence/accel-node1-") {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
@@ -189,11 +192,19 @@ func TestFault(t *testing.T) {
 			t.Fatalf("no copy has both GPUs: %+v", m.r.List())
 		}
 	}
-	stop() // writes what there is; the first attempt to send it fails
+	if b, err := Parse(<-received); err != nil || b.Incident.Complete {
+		t.Errorf("the first copy is %+v, %v", b, err)
+	}
+	refuses.Store(true)
+	stop() // writes what there is, which cannot be sent
 	m.until(gpu1, unsent, gpu0, gpu1)
+	refuses.Store(false)
 	m.run() // another exporter sends it, and begins no other bundle
 	location, sum := m.until(gpu1, sent, gpu0, gpu1)
-	data := <-received
+	var data []byte
+	for len(received) > 0 {
+		data = <-received
+	}
 	b, err := Parse(data)
 	if err != nil || len(b.Problems) > 0 || b.SHA256 != sum || len(b.Incident.Devices) != 2 || b.Incident.Complete {
 		t.Fatalf("%v: %+v", err, b)
@@ -288,6 +299,29 @@ func TestNoRoom(t *testing.T) {
 	m.until(gpu1, saved, gpu0, gpu1)
 	if err := m.r.Problem(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRemoved: a bundle that a person removes before it is sent does not wait any more, and
+// its place is not named.
+func TestRemoved(t *testing.T) {
+	m := newMachine(t)
+	target, err := NewTarget("http://127.0.0.1:1/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.o.Target, m.o.Look = target, time.Millisecond
+	m.run()
+	location, _ := m.until(gpu0, unsent, gpu0)
+	if err := os.Remove(location); err != nil {
+		t.Fatal(err)
+	}
+	guard := time.Now().Add(time.Minute)
+	for len(m.r.List()) > 0 || status.Label(&m.second(gpu0).Devices[0], collector.DeviceBundle, "state") != "" {
+		if time.Now().After(guard) {
+			t.Fatalf("%+v waits to be sent", m.r.List())
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 

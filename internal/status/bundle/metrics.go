@@ -12,7 +12,7 @@ func newCounts(s *store, sends bool) *counts {
 	c := &counts{}
 	c.writes = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "accel_bundles_written_total",
-		Help: "Bundles of evidence of failed devices by outcome: ok, failed (disk full, read-only, no permission).",
+		Help: "Bundles of evidence of failed devices by outcome: ok, failed (disk full, read-only, no permission). While no file can be made in the directory, failed grows each minute.",
 	}, []string{"outcome"})
 	c.puts = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "accel_bundles_sent_total",

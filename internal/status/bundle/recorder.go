@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"io/fs"
 	"log/slog"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,8 +19,12 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/status/history"
 )
 
-// after is how long a bundle waits for what follows the fault.
-const after = time.Minute
+const (
+	// after is how long a bundle waits for what follows the fault.
+	after = time.Minute
+	// look is how often the directory is looked at.
+	look = time.Minute
+)
 
 // maxEvents bounds the events of a bundle, maxRecords and maxRecordBytes the error records
 // of all devices that are kept for one.
@@ -55,7 +62,9 @@ type Options struct {
 	HashSerials bool
 	// After is how long a bundle waits for what follows the fault, a minute by default.
 	After time.Duration
-	Log   *slog.Logger
+	// Look is how often the directory is looked at, a minute by default.
+	Look time.Duration
+	Log  *slog.Logger
 }
 
 // Recorder is a Judge that records every Snapshot and writes a bundle at each fault. It is
@@ -67,6 +76,8 @@ type Recorder struct {
 	wake   chan struct{} // the first copy can be written
 	put    chan struct{} // a file waits to be sent
 
+	copied string // SHA-256 of the latest copy of an incomplete bundle that was sent
+
 	making sync.Mutex // one at a time, because it takes memory
 
 	mu      sync.Mutex
@@ -75,7 +86,9 @@ type Recorder struct {
 	cper    []collector.Event // the latest error records, oldest first
 	pending *pending          // the bundle that is being recorded
 	writing string            // the name of the bundle that is being written
-	problem error             // why the latest file, or a file at the start, could not be written
+	problem error             // why the latest file could not be written
+	// unwritable is why no file can be made in the directory.
+	unwritable error
 }
 
 // entry is the latest bundle of a device.
@@ -99,7 +112,7 @@ type pending struct {
 
 // New returns a Recorder that knows the bundles in its directory.
 func New(o Options) *Recorder {
-	o.After = cmp.Or(o.After, after)
+	o.After, o.Look = cmp.Or(o.After, after), cmp.Or(o.Look, look)
 	r := &Recorder{
 		o: o, store: store{directory: o.Directory, node: o.Node, keep: o.Keep}, wake: make(chan struct{}, 1), put: make(chan struct{}, 1),
 		failing: map[string]bool{}, devices: map[string]*entry{},
@@ -108,8 +121,8 @@ func New(o Options) *Recorder {
 	if o.Directory == "" {
 		return r
 	}
-	if r.problem = r.store.load(); r.problem != nil {
-		o.Log.Error("Bundles of evidence cannot be kept", "directory", o.Directory, "err", r.problem)
+	if r.unwritable = r.store.load(); r.unwritable != nil {
+		o.Log.Error("Bundles of evidence cannot be kept", "directory", o.Directory, "err", r.unwritable)
 	}
 	for _, f := range r.store.list() {
 		for _, id := range f.Devices {
@@ -211,6 +224,8 @@ func (r *Recorder) Run(ctx context.Context) {
 		sending.Go(func() { r.send(ctx) })
 	}
 	var due <-chan time.Time
+	looking := time.NewTicker(r.o.Look)
+	defer looking.Stop()
 	for {
 		select {
 		case <-r.wake:
@@ -219,6 +234,8 @@ func (r *Recorder) Run(ctx context.Context) {
 			if r.write(false) && due == nil {
 				due = time.After(r.o.After)
 			}
+		case <-looking.C:
+			r.look()
 		case <-due:
 			r.write(true)
 			due = nil
@@ -259,9 +276,12 @@ func (r *Recorder) write(last bool) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.writing, r.problem = "", err
+	if r.writing, r.problem = "", err; err == nil {
+		r.unwritable = nil
+	}
 	switch {
 	case !last:
+		signal(r.put)
 	case err != nil:
 		for _, id := range now.devices {
 			r.devices[id].state, r.devices[id].changed = failed, time.Time{}
@@ -271,6 +291,27 @@ func (r *Recorder) write(last bool) bool {
 		signal(r.put)
 	}
 	return true
+}
+
+// look forgets the bundles that a person has removed, and where they were, and finds a
+// directory that has become read-only or has gone before there is a fault.
+func (r *Recorder) look() {
+	err := r.store.probe()
+	if err != nil {
+		r.counts.written(err)
+	}
+	r.mu.Lock()
+	r.unwritable = err
+	r.mu.Unlock()
+	for _, f := range r.store.list() {
+		if _, err := os.Stat(r.store.path(f.Name)); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		r.store.drop(f.Name)
+		r.mu.Lock()
+		maps.DeleteFunc(r.devices, func(_ string, e *entry) bool { return e.name == f.Name && e.state != sent && e.state != recording })
+		r.mu.Unlock()
+	}
 }
 
 // follow sets the state of the devices of a file.
@@ -293,7 +334,7 @@ func (r *Recorder) follow(f File) {
 func (r *Recorder) Problem() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.problem
+	return cmp.Or(r.unwritable, r.problem)
 }
 
 // Make returns a bundle of a device as it is now, and its name. It is empty for a device

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"strings"
@@ -126,11 +127,14 @@ func (r *Recorder) send(ctx context.Context) {
 	}
 }
 
-// sendAll sends each bundle that was not sent, and reports whether every bundle is sent.
+// sendAll sends each bundle that was not sent, and reports whether every bundle is sent. Of
+// a bundle that is being recorded each copy is sent, in case that the node does not live for
+// another minute, and the whole takes its place at the receiver.
 func (r *Recorder) sendAll(ctx context.Context) bool {
 	all := true
 	for _, f := range r.List() {
-		if f.Sent || r.records(f.Name) {
+		copied := r.records(f.Name)
+		if f.Sent || copied && f.SHA256 == r.copied {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -143,7 +147,15 @@ func (r *Recorder) sendAll(ctx context.Context) bool {
 		r.counts.sent(err)
 		if err != nil {
 			all = false
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // look forgets it
+			}
 			r.o.Log.Warn("Evidence could not be sent; it stays in the directory", "file", f.Name, "url", r.o.Target.shown(f.Name), "err", err)
+			continue
+		}
+		if copied {
+			r.copied = f.SHA256
+			r.o.Log.Info("A first copy of evidence was sent", "file", f.Name, "url", r.o.Target.shown(f.Name))
 			continue
 		}
 		if f, err = r.store.sent(f.Name); err != nil {

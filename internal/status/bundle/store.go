@@ -84,6 +84,11 @@ func (s *store) load() error {
 		s.files = append(s.files, f)
 	}
 	slices.SortStableFunc(s.files, func(a, b File) int { return a.Fault.Compare(b.Fault) })
+	return s.probe()
+}
+
+// probe reports a directory in which no file can be made.
+func (s *store) probe() error {
 	f, err := os.CreateTemp(s.directory, s.temporary())
 	if err != nil {
 		return err
@@ -131,6 +136,13 @@ func (s *store) replace(name string, data []byte) (err error) {
 		return err
 	}
 	return os.Rename(f.Name(), s.path(name))
+}
+
+// drop forgets a file that is not there any more.
+func (s *store) drop(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files = slices.DeleteFunc(s.files, func(f File) bool { return f.Name == name })
 }
 
 // ReadFile reads a bundle, and no more of a file than a bundle can have.
