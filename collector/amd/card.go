@@ -58,7 +58,7 @@ func (c *card) read(now time.Time) reading {
 	status, _ := l.every(0, "power/runtime_status")
 	awake := status == "active" || status == "unsupported" || status == ""
 	if awake && c.restsSoon(now) {
-		return *c.before
+		return c.resting(now)
 	}
 	l.identify()
 	l.sizes()
@@ -99,6 +99,18 @@ func (c *card) restsSoon(now time.Time) bool {
 	busy, known := c.last.get(gfxActivity)
 	delay, err := strconv.Atoi(text)
 	return control == "auto" && known && busy < 5 && err == nil && delay > 0 && now.Sub(c.at) < 3*time.Duration(delay)*time.Millisecond
+}
+
+// resting returns the last reading of a GPU that is left alone: it is observed to be awake
+// and idle, as it was then.
+func (c *card) resting(now time.Time) reading {
+	r := reading{devices: slices.Clone(c.before.devices), errs: c.before.errs}
+	for i := range r.devices {
+		if r.devices[i].Down == "" {
+			r.devices[i].Sampled = now
+		}
+	}
+	return r
 }
 
 // every reads an attribute at most once in interval. An absent attribute, and an

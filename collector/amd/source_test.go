@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -165,17 +166,21 @@ func TestSleep(t *testing.T) {
 	}
 }
 
-// TestIdleIsLeftAlone: an idle GPU that may be suspended is not read in each round.
+// TestIdleIsLeftAlone: an idle GPU that may be suspended is not read in each round, and
+// answers.
 func TestIdleIsLeftAlone(t *testing.T) {
 	if !faketree.CanMount() {
 		t.Skip("needs a mounted tree")
 	}
 	tree := simtest.LoadTree(t, "radeon")
 	s := open(t, tree)
+	var sampled time.Time
 	for range 3 {
-		if d := sample(t, s); len(d) != 1 || d[0].Down != "" {
+		d := sample(t, s)
+		if len(d) != 1 || d[0].Down != "" || !d[0].Sampled.After(sampled) {
 			t.Fatalf("%+v", d)
 		}
+		sampled = d[0].Sampled
 	}
 	if n := tree.Opens("bus/pci/devices/0000:63:00.0/gpu_metrics"); n != 1 {
 		t.Errorf("gpu_metrics was opened %d times in three rounds, want once", n)
