@@ -35,7 +35,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"region"},
 		Range:  boolean,
-		From:   []string{"DFL afu_id (EBUSY: 0; all ones: 0); ZynqMP status word bit 14; XRT xclbinuuid; AWS presence of the application function, on F1 also its device id"},
+		From:   []string{"DFL afu_id (EBUSY: 0; all ones: 0); ZynqMP status word bit 14; XRT xclbinuuid; AWS absence of the application function: 0"},
 	})
 	FPGAReconfigurations = define(Metric{
 		Name:   "accel_fpga_reconfigurations_total",

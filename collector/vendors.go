@@ -126,10 +126,10 @@ var vendors = []Vendor{
 	{
 		Name: "aws", Source: "fpga", PCI: []uint32{0x1d0f},
 		Accelerators: []PCIRule{
-			// Application and management functions of F1 and F2. The customer's
+			// Application and management functions of F2. The customer's
 			// image chooses its own ids; the management function beside it
 			// identifies the card.
-			{Class: FPGA, Vendor: 0x1d0f, Devices: []uint32{0x9048, 0x9248, 0x1041, 0x1042, 0xf000, 0xf001, 0xf010}},
+			{Class: FPGA, Vendor: 0x1d0f, Devices: []uint32{0x9048, 0x9248, 0xf000, 0xf001, 0xf010}},
 		},
 	},
 }

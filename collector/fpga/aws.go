@@ -9,7 +9,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// aws is the family of the FPGAs of AWS instances, F1 and F2. sysfs has nothing
+// aws is the family of the FPGAs of AWS F2 instances. sysfs has nothing
 // but their PCI functions: sensors and the loaded image are behind a mailbox in
 // the memory of the management function, which one program at a time may use. A
 // load removes the application function from the bus and adds it again with the
@@ -22,11 +22,8 @@ var aws = family{
 	open:  func(e *env) card { return &awsCard{env: e} },
 }
 
-// awsModels are the products by the device id of the management function.
-var awsModels = map[string]string{"1041": "AWS F1 FPGA", "9248": "AWS F2 FPGA"}
-
-// awsVendor is the PCI vendor id of Amazon.
-const awsVendor = "0x1d0f"
+// The PCI vendor id of Amazon, and the device id of the management function.
+const awsVendor, awsManagement = "0x1d0f", "0x9248"
 
 // findAWS finds the management functions. They have no driver, so the ids of
 // all PCI functions are read once a minute; the kernel has them in memory.
@@ -48,7 +45,7 @@ func findAWS(fs *tree) ([]place, error) {
 	}
 	var places []place
 	for _, n := range names {
-		if !sysfs.PCIAddress(n) || read(n, "vendor") != awsVendor || awsModels[strings.TrimPrefix(read(n, "device"), "0x")] == "" {
+		if !sysfs.PCIAddress(n) || read(n, "vendor") != awsVendor || read(n, "device") != awsManagement {
 			continue
 		}
 		dir, err := fs.Target("bus/pci/devices/" + n)
@@ -87,8 +84,7 @@ const awsSlot = "slot0"
 
 // read implements card.
 func (c *awsCard) read(r *reading) {
-	r.Vendor = "aws"
-	r.Model = awsModels[r.pci.device]
+	r.Vendor, r.Model = "aws", "AWS F2 FPGA"
 	asked := time.Now()
 	app := "bus/pci/devices/" + c.id
 	// A load changes these, so they are not cached.
@@ -105,12 +101,11 @@ func (c *awsCard) read(r *reading) {
 	}
 	driver, _ := r.fs.Link(app + "/driver")
 	r.info(c.env, driver, p, "", "", "", "")
-	if r.Model == "" {
+	if r.pci.device != strings.TrimPrefix(awsManagement, "0x") { // it is leaving
 		r.Down, r.Readings = collector.ReasonError, nil
 		return
 	}
 	region := c.memory.region(awsSlot)
-	cleared := !there || r.Model == "AWS F1 FPGA" && ids[0] == "1d0f" && ids[1] == "1042"
 	switch {
 	case there:
 		c.seen, c.left = true, time.Time{}
@@ -124,11 +119,5 @@ func (c *awsCard) read(r *reading) {
 	}
 	id := strings.Join(ids, ":")
 	region.settle(asked, time.Now(), id, true)
-	if r.Model == "AWS F1 FPGA" {
-		// F2 has no separate id for a cleared slot.
-		r.SetBool(collector.FPGABitstreamLoaded, !cleared, awsSlot)
-	}
-	if !cleared {
-		r.Set(collector.FPGABitstreamInfo, 1, awsSlot, "pci_ids", id)
-	}
+	r.Set(collector.FPGABitstreamInfo, 1, awsSlot, "pci_ids", id) // a cleared slot has ids too
 }

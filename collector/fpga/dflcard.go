@@ -16,9 +16,8 @@ import (
 // in their names change when a driver is bound again.
 type dflCard struct {
 	*env
-	driver  *dflDriver
-	ports   map[string]*dflPort // by directory
-	manager *fpgaManager
+	driver *dflDriver
+	ports  map[string]*dflPort // by directory
 	// calibrated are the memory interfaces that Intel's driver has shown, a bit for each.
 	calibrated uint64
 }
@@ -38,11 +37,9 @@ type dflParts struct {
 func newDFLCard(e *env, driver *dflDriver) *dflCard {
 	// An FME has one manager. Its region is that of the one port of existing
 	// cards; a load of a second port is detected by that port's identity.
-	return &dflCard{env: e, driver: driver, manager: newFPGAManager(e.memory.region("port0"))}
+	e.manager = newFPGAManager(e.memory.region("port0"))
+	return &dflCard{env: e, driver: driver}
 }
-
-// poll reads the FPGA manager's state.
-func (c *dflCard) poll(time.Time) { _, _ = c.manager.look(c.pollFS) }
 
 func (c *dflCard) read(r *reading) {
 	p := c.list(r)

@@ -114,17 +114,10 @@ func (p *place) device() collector.Device {
 }
 
 // card reads one card. Its methods are called on the card's goroutine, one at a
-// time; only poll has a separate goroutine.
+// time; a second one polls the card's FPGA manager.
 type card interface {
 	// read reads the card once. What it leaves out of r is absent.
 	read(r *reading)
-}
-
-// poller is a card that is polled several times a second. poll runs
-// concurrently with read and must open only files that the kernel answers from
-// memory.
-type poller interface {
-	poll(now time.Time)
 }
 
 // env is the environment of a card.
@@ -133,8 +126,8 @@ type env struct {
 	// fs reads the files on the family's allow-list. It belongs to the
 	// goroutine of read.
 	fs *tree
-	// pollFS is the same for poll.
-	pollFS *tree
+	// manager, if the card has one, is polled several times a second.
+	manager *fpgaManager
 	// memory outlives the card's absence.
 	memory  *memory
 	options Options

@@ -37,8 +37,8 @@ func newSlot(e *env) *slot {
 	s := &slot{env: e, card: e.family.open(e), known: e.device(), here: true}
 	quit := make(chan struct{})
 	var polling sync.WaitGroup
-	if p, ok := s.card.(poller); ok && e.options.PollInterval > 0 {
-		polling.Go(func() { poll(p, e.options.PollInterval, quit) })
+	if e.manager != nil && e.options.PollInterval > 0 {
+		polling.Go(func() { poll(e, quit) })
 	}
 	s.Worker = solo.New(s.read, func() {
 		close(quit)
@@ -93,14 +93,14 @@ func guard(f func()) (err error) {
 	return nil
 }
 
-// poll polls a card several times a second until quit.
-func poll(p poller, interval time.Duration, quit <-chan struct{}) {
-	tick := time.NewTicker(interval)
+// poll reads the state of a card's FPGA manager, which the kernel keeps in memory, several
+// times a second until quit.
+func poll(e *env, quit <-chan struct{}) {
+	fs := newTree(e.fs.FS, managerFiles)
+	tick := time.NewTicker(e.options.PollInterval)
 	defer tick.Stop()
 	for {
-		if guard(func() { p.poll(time.Now()) }) != nil {
-			return // read does the same, less often, and returns the error
-		}
+		_, _ = e.manager.look(fs) // read does the same, less often, and returns the error
 		select {
 		case <-tick.C:
 		case <-quit:

@@ -87,8 +87,7 @@ func managerVendor(name string) string {
 // socCard reads one FPGA manager with its regions, bridges and sensors.
 type socCard struct {
 	*env
-	manager *fpgaManager
-	loads   uint64 // when the status was last read
+	loads uint64 // when the status was last read
 	// firmware is the device tree, separately mounted where /sys/firmware is
 	// hidden.
 	firmware *tree
@@ -103,12 +102,9 @@ func newSoCCard(e *env) *socCard {
 	if e.options.Firmware != "" {
 		c.firmware, c.base = newTree(sysfs.New(e.options.Firmware), firmwareFiles), ""
 	}
-	c.manager = newFPGAManager(e.memory.region(fabric))
+	e.manager = newFPGAManager(e.memory.region(fabric))
 	return c
 }
-
-// poll reads the FPGA manager's state.
-func (c *socCard) poll(time.Time) { _, _ = c.manager.look(c.pollFS) }
 
 func (c *socCard) read(r *reading) {
 	manager := ""

@@ -111,7 +111,6 @@ func (s *Source) follow(l listing) bool {
 			s.slots[p.id] = newSlot(&env{
 				place:   p,
 				fs:      newTree(s.fs, p.family.allow),
-				pollFS:  newTree(s.fs, p.family.allow),
 				memory:  s.memory(p.id),
 				options: s.options,
 			})
