@@ -229,8 +229,8 @@ func FuzzFDInfo(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		info, ok := parseFDInfo(text)
 		for region, n := range info.memory {
-			if *n >= 1<<53 || !strings.Contains(text, region) {
-				t.Errorf("%d bytes of %q", *n, region)
+			if n >= 1<<53 || !strings.Contains(text, region) {
+				t.Errorf("%d bytes of %q", n, region)
 			}
 		}
 		if again, same := parseFDInfo(text + "\nunknown-key:\t1 KiB\n"); same != ok || !reflect.DeepEqual(again, info) {

@@ -198,8 +198,12 @@ func (p *processes) readAll(now time.Time) usage {
 				at[f.gpu+" "+node] = i
 				u.list = append(u.list, holding{f.gpu, node, collector.Client{PID: pid, Type: kindOf(q.kfd)}})
 			}
-			u.list[i].add(collector.MemoryUsed, f.memory["vram"])
-			u.list[i].add(collector.GTTUsed, f.memory["gtt"])
+			if n, known := f.memory["vram"]; known {
+				u.list[i].add(collector.MemoryUsed, float64(n))
+			}
+			if n, known := f.memory["gtt"]; known {
+				u.list[i].add(collector.GTTUsed, float64(n))
+			}
 			if before, ok := p.busy[key]; ok {
 				u.list[i].work(before, f.busy, now.Sub(p.read), q.kfd)
 			}
@@ -217,17 +221,14 @@ func kindOf(kfd bool) string {
 }
 
 // add adds v to the reading of m: a process may have a device open several times.
-func (h *holding) add(m *collector.Metric, v *uint64, labels ...string) {
-	if v == nil {
-		return
+func (h *holding) add(m *collector.Metric, v float64, labels ...string) *collector.Reading {
+	i := slices.IndexFunc(h.Readings, func(r collector.Reading) bool { return r.Metric == m && slices.Equal(r.Labels, labels) })
+	if i < 0 {
+		i = len(h.Readings)
+		h.Readings = append(h.Readings, collector.Reading{Metric: m, Labels: labels})
 	}
-	for i := range h.Readings {
-		if r := &h.Readings[i]; r.Metric == m && slices.Equal(r.Labels, labels) {
-			r.Value += float64(*v)
-			return
-		}
-	}
-	h.Readings = append(h.Readings, collector.Reading{Metric: m, Labels: labels, Value: float64(*v)})
+	h.Readings[i].Value += v
+	return &h.Readings[i]
 }
 
 // work sets the use of the engines in a period. The kernel leaves out engines
@@ -247,21 +248,15 @@ func (h *holding) work(before, now engines, period time.Duration, kfd bool) {
 				most = max(most, float64(now[name]-before[name])/float64(period.Nanoseconds()))
 			}
 		}
-		r := slices.IndexFunc(h.Readings, func(r collector.Reading) bool {
-			return r.Metric == collector.UtilizationRatio && r.Labels[0] == e.label
-		})
-		if r < 0 {
-			h.Readings = append(h.Readings, collector.Reading{Metric: collector.UtilizationRatio, Labels: []string{e.label}, Value: min(1, most)})
-		} else {
-			h.Readings[r].Value = min(1, h.Readings[r].Value+most)
-		}
+		use := h.add(collector.UtilizationRatio, most, e.label)
+		use.Value = min(1, use.Value)
 	}
 }
 
 // fdinfo is what the kernel shows of an open DRM file.
 type fdinfo struct {
 	driver, gpu, client string
-	memory              map[string]*uint64 // bytes by region
+	memory              map[string]uint64 // bytes by region
 	busy                engines
 	// old: amdgpu of a kernel before 5.19, which has other keys. Drivers without
 	// any keys, such as the driver of graphics on the mainboard, are not amdgpu.
@@ -271,7 +266,7 @@ type fdinfo struct {
 // parseFDInfo parses the text of a file; ok reports whether it is one of amdgpu
 // that names its GPU and its client.
 func parseFDInfo(text string) (f fdinfo, ok bool) {
-	f.memory, f.busy = map[string]*uint64{}, engines{}
+	f.memory, f.busy = map[string]uint64{}, engines{}
 	for line := range strings.Lines(text) {
 		key, value, found := strings.Cut(line, ":")
 		if !found {
@@ -289,12 +284,12 @@ func parseFDInfo(text string) (f fdinfo, ok bool) {
 			f.client = value
 		case resident:
 			if n, ok := size(value); ok {
-				f.memory[region] = &n
+				f.memory[region] = n
 			}
 		case strings.HasPrefix(key, "drm-memory-"): // the same, of older kernels
 			region = strings.TrimPrefix(key, "drm-memory-")
-			if n, ok := size(value); ok && f.memory[region] == nil {
-				f.memory[region] = &n
+			if n, ok := size(value); ok && f.memory[region] == 0 {
+				f.memory[region] = n
 			}
 		case strings.HasPrefix(key, "drm-engine-"):
 			number, unit, _ := strings.Cut(value, " ")
