@@ -1,13 +1,21 @@
 package health_test
 
 import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/amd"
+	"github.com/accel-exporter/accel-exporter/collector/fpga"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 // device returns a device that answers.
@@ -238,6 +246,36 @@ func TestSourcesOfFaults(t *testing.T) {
 				same(t, verdicts(t, j, s), want)
 			}
 		})
+	}
+}
+
+// TestTrees: of the cards of the fixtures, by the files of their drivers alone, only a card
+// without errors to read is unknown. The errors of a Radeon are those of the bus.
+func TestTrees(t *testing.T) {
+	blind := []string{"aws-f2", "radeon"}
+	files, err := filepath.Glob("../../../fixtures/trees/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		sys := sysfs.New(simtest.WriteTree(t, simtest.LoadTree(t, name)))
+		for _, source := range []collector.Source{amd.New(sys, sysfs.New(t.TempDir()), nil), fpga.New(sys, fpga.Options{PollInterval: -1})} {
+			r, err := simtest.Fresh(t, source)
+			if err != nil && !errors.Is(err, collector.ErrAbsent) {
+				t.Fatal(err)
+			}
+			for _, d := range r.Devices {
+				d.SetBool(collector.DeviceUp, d.Down == "", d.Down)
+				got := verdicts(t, health.New(health.Builtin(), health.Options{}), snapshot(time.Now(), nil, d))[d.ID]
+				if (got == "unknown none no_fault_source") != slices.Contains(blind, name) || strings.Contains(got, health.NoAnswer) {
+					t.Errorf("%s: %s", name, got)
+				}
+			}
+			if err := source.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 
