@@ -304,7 +304,7 @@ func (f *frame) table(devices []*status.Device) *table {
 			t.add(l.note, cells...)
 			r := &t.rows[len(t.rows)-1]
 			r.id = d.ID
-			if l.first && d.Doc != "" {
+			if l.first && (d.Doc != "" || len(d.Reasons) > 0) {
 				r.reasons, r.cure, r.doc = clean(strings.Join(d.Reasons, " ")), d.Action, d.Doc
 				if d.More > 0 {
 					r.reasons += fmt.Sprintf(" And %d more.", d.More)
