@@ -1,6 +1,7 @@
 package kubelet_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -142,7 +143,7 @@ func (r *remedy) replica(pod, kubeconfig, address string, args ...string) *proce
 
 // export starts the exporter on a simulated node, with the kubelet of the
 // simulation, and with its own rules.
-func (r *remedy) export(node string) {
+func (r *remedy) export(node string, args ...string) {
 	r.t.Helper()
 	rules, err := os.ReadFile(root + "/rules/devices.yaml")
 	must(r.t, err)
@@ -150,10 +151,12 @@ func (r *remedy) export(node string) {
 	// An alert outlives its fault by minutes, for people who look late.
 	rules = regexp.MustCompile(`keep_firing_for: \S+`).ReplaceAll(rules, []byte("keep_firing_for: 1s"))
 	must(r.t, os.WriteFile(r.path("rules.yaml"), rules, 0o600))
-	r.exporter = r.run("exporter.log", abs(r.t, root+"/bin/accel-sim"), "run", "--scenario=h100-8", "--state="+r.path("state"),
-		"--fixtures="+abs(r.t, root+"/fixtures"), "--library="+abs(r.t, root+"/bin/sim/libnvidia-ml.so.1"), "--",
-		abs(r.t, root+"/bin/accel-exporter"), "--web.listen-address="+exporterAddress, "--alertmanager.url=http://"+alertmanagerAddress,
-		"--rules.file="+r.path("rules.yaml"), "--kubernetes.node="+node)
+	r.exporter = r.run("exporter.log", abs(r.t, root+"/bin/accel-sim"), append([]string{
+		"run", "--scenario=h100-8", "--state=" + r.path("state"),
+		"--fixtures=" + abs(r.t, root+"/fixtures"), "--library=" + abs(r.t, root+"/bin/sim/libnvidia-ml.so.1"), "--",
+		abs(r.t, root+"/bin/accel-exporter"), "--web.listen-address=" + exporterAddress, "--alertmanager.url=http://" + alertmanagerAddress,
+		"--rules.file=" + r.path("rules.yaml"), "--kubernetes.node=" + node,
+	}, args...)...)
 	await(r.t, "the exporter knows the allocations", r.exporter, func() bool {
 		data, err := r.get("http://" + exporterAddress + "/metrics")
 		return err == nil && strings.Contains(data, `pod="llm-0"`)
@@ -305,15 +308,31 @@ func (r *remedy) pod(namespace, name, node string) {
 	r.began = time.Now() // a pod that is later than its alert is another one
 }
 
-// A GPU is lost in the simulator: the exporter on the node finds it, Alertmanager
-// hears of it, and the node is marked, its pod evicted and both have events; when
-// the GPU is back, all of that is undone. A dry run before does nothing. The
+// A GPU is lost in the simulator: the exporter on the node finds it, and Alertmanager
+// receives the alert. Nothing is done to the node until the receiver of evidence has accepted
+// the bundle. Then the node is marked, its pod evicted, and both have events, which name the
+// evidence. When the GPU is back, all of that is undone. A dry run before does nothing. The
 // remediator is killed again and again meanwhile.
 func TestRemedy(t *testing.T) {
 	t.Parallel()
 	r := newRemedy(t, "gpu-node", "other")
 	r.pod("training", "llm-0", "gpu-node")
-	r.export("gpu-node")
+	var accepts, received atomic.Bool
+	stop, err := r.net.serve(8090, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if !accepts.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		data, err := io.ReadAll(req.Body)
+		received.Store(err == nil && req.Method == http.MethodPut && bytes.HasPrefix(data, []byte("\x1f\x8b"))) // of gzip
+	}))
+	must(t, err)
+	t.Cleanup(stop)
+	policy := func(evidence string) {
+		must(t, os.WriteFile(r.path("policy.yml"), []byte(remedyRules+"breaker: {share: 0.5, window: 10m, nodes: 3}\nevidence: "+evidence+"\n"), 0o600))
+	}
+	policy("0s")
+	r.export("gpu-node", "--bundle.directory="+r.path("bundles"), "--bundle.url=http://127.0.0.1:8090/evidence/")
 	r.act("--interval=1s")
 	r.sim("inject", "lost", "2")
 	await(t, "the dry run reports its plan", r.remediator, func() bool {
@@ -323,6 +342,16 @@ func TestRemedy(t *testing.T) {
 		t.Error("a dry run has changed something")
 	}
 	r.end(&r.remediator)
+	policy("10m")
+	r.act("--act", "--interval=1s")
+	await(t, "the node waits for its evidence", r.remediator, func() bool {
+		return r.shows(`accel_remediator_withheld_nodes{pool="",reason="evidence"} 1`)
+	})
+	r.end(&r.remediator)
+	if !r.clean("gpu-node") {
+		t.Error("the node was changed before its evidence has left")
+	}
+	accepts.Store(true)
 	r.killing(func(reached func(string, func() bool)) {
 		reached("the node is marked", func() bool { return r.out("gpu-node") })
 		reached("the pod is evicted", func() bool { return r.gone("training", "llm-0") })
@@ -330,6 +359,14 @@ func TestRemedy(t *testing.T) {
 			return r.noted("default", "gpu-node", "AcceleratorsUnhealthy") && r.noted("training", "llm-0", "AcceleratorFault")
 		})
 	})
+	if !received.Load() {
+		t.Error("the node was marked before its evidence was received")
+	}
+	for _, e := range r.list("/api/v1/namespaces/default/events") {
+		if e := e.(object); text(e, "reason") == "AcceleratorsUnhealthy" && !strings.Contains(text(e, "message"), "Evidence sent: http://127.0.0.1:8090/evidence/accel-gpu-node-") {
+			t.Errorf("the Event does not name the evidence: %s", text(e, "message"))
+		}
+	}
 	r.sim("clear")
 	r.killing(func(reached func(string, func() bool)) {
 		reached("all is undone", func() bool { return r.clean("gpu-node") })
