@@ -28,8 +28,6 @@ type Incident struct {
 	Requested bool     `json:"requested,omitempty"`
 	Software  []Fact   `json:"software"`
 	Devices   []Device `json:"devices"`
-	// Before is the time of the last readings before the fault.
-	Before time.Time `json:"before,omitzero"`
 	// SerialsHashed: serial numbers are replaced by their hashes.
 	SerialsHashed bool `json:"serials_hashed,omitempty"`
 }
@@ -49,13 +47,15 @@ type Device struct {
 	Facts   []Fact             `json:"facts"`
 	Down    string             `json:"down,omitempty"`
 	Verdict *collector.Verdict `json:"verdict,omitempty"`
+	// AtFault is the verdict at the fault, where it was another one.
+	AtFault *collector.Verdict `json:"verdict_at_fault,omitempty"`
 	// Holders are the pods on the device and its partitions, Pods all that have held it
 	// during the incident.
 	Holders []Holder          `json:"holders"`
 	Pods    []string          `json:"pods,omitempty"`
 	Events  []collector.Event `json:"events"`
-	// Readings are the latest readings, Before the readings of the last round before the fault
-	// that have no value any more.
+	// Readings are the latest readings, Before the readings of the minute before the fault that
+	// have no value any more.
 	Readings []Series `json:"readings"`
 	Before   []Series `json:"before"`
 
@@ -76,6 +76,8 @@ type Series struct {
 	Metric string   `json:"metric"`
 	Labels []string `json:"labels,omitempty"` // name=value
 	Value  float64  `json:"value"`
+	// At is when a reading was measured that has no value any more.
+	At time.Time `json:"at,omitzero"`
 }
 
 func (s *Series) String() string {
@@ -106,16 +108,21 @@ func (r *Recorder) make(p *pending) []byte {
 	}
 	in := &Incident{
 		Version: version, Node: r.o.Node, Requested: p.requested, Fault: p.fault, Written: snap.Time,
-		Complete: snap.Time.Sub(p.fault) >= r.o.After-time.Second, Software: r.software(snap), SerialsHashed: r.o.HashSerials,
+		Complete: snap.Time.Sub(p.fault) >= r.o.After-time.Second, SerialsHashed: r.o.HashSerials,
 	}
 	report := &allocation.Report{}
 	if r.o.Allocations != nil {
 		report = cmp.Or(r.o.Allocations(), report)
 	}
+	events := eventsOf(p, snap)
 	for _, id := range p.devices {
-		before := r.before(id, in)
-		in.Devices = append(in.Devices, deviceOf(id, snap, report, p.events, before))
+		d := deviceOf(id, snap, report, events, r.before(id, p.fault))
+		if v := p.verdicts[id]; v != nil && (d.Verdict == nil || d.Verdict.State != v.State) {
+			d.AtFault = v
+		}
+		in.Devices = append(in.Devices, d)
 	}
+	in.Software = r.software(snap, in.Devices)
 	cper := r.errorRecords(snap, in)
 	log, logged := r.o.KernelLog()
 	hide := strings.NewReplacer()
@@ -124,7 +131,7 @@ func (r *Recorder) make(p *pending) []byte {
 	}
 	a := &archive{time: snap.Time}
 	add := func(name string, data []byte) { a.add(hide.Replace(name), []byte(hide.Replace(string(data)))) }
-	add(readmeName, in.text(log, logged))
+	add(readmeName, in.text(log, logged, len(cper) > 0))
 	add(incidentName, toJSON(in))
 	add("kernel.log", []byte(strings.Join(append(log, ""), "\n")))
 	for _, id := range p.devices {
@@ -135,6 +142,22 @@ func (r *Recorder) make(p *pending) []byte {
 	}
 	add("node.json", toJSON(map[string]any{"sources": snap.Sources, "devices": snap.Devices, "node": snap.Node}))
 	return a.bytes()
+}
+
+// eventsOf returns the events at and since the fault. A storm of events pushes the first ones
+// out of the Snapshot.
+func eventsOf(p *pending, s *collector.Snapshot) []collector.Event {
+	if len(s.Events) == 0 {
+		return p.events
+	}
+	first := &s.Events[0]
+	from := slices.IndexFunc(p.events, func(e collector.Event) bool {
+		return e.Time.Equal(first.Time) && e.Kind == first.Kind && e.Device == first.Device && e.Code == first.Code
+	})
+	if from < 0 {
+		from = len(p.events)
+	}
+	return slices.Concat(p.events[:from], s.Events)
 }
 
 // recordFile is a file with an error record.
@@ -188,11 +211,11 @@ func (r *Recorder) errorRecords(s *collector.Snapshot, in *Incident) (files []re
 	return files
 }
 
-// software returns the versions of programs, with the drivers of the node.
-func (r *Recorder) software(s *collector.Snapshot) []Fact {
+// software returns the versions of programs, with the drivers of the devices.
+func (r *Recorder) software(s *collector.Snapshot, devices []Device) []Fact {
 	list := slices.Clone(r.o.Software)
 	for i := range s.Node {
-		if n := &s.Node[i]; n.Metric == collector.DriverInfo {
+		if n := &s.Node[i]; n.Metric == collector.DriverInfo && slices.ContainsFunc(devices, func(d Device) bool { return d.vendor == n.Label("vendor") }) {
 			value := n.Label("version")
 			if library := n.Label("library_version"); library != "" {
 				value += ", library " + library
@@ -203,21 +226,31 @@ func (r *Recorder) software(s *collector.Snapshot) []Fact {
 	return list
 }
 
-// before returns the readings of a device in the last round before the fault.
-func (r *Recorder) before(id string, in *Incident) (last []collector.Reading) {
+// before returns the last value of each series in the minute before the fault: a device that
+// hangs has none for a while before it is known to have failed.
+func (r *Recorder) before(id string, fault time.Time) (last []Series) {
+	places := map[string]int{}
 	for at, devices := range r.o.History.Rounds(id) {
-		if !at.Before(in.Fault) {
-			break
+		if since := fault.Sub(at); since <= 0 || since > time.Minute {
+			continue
 		}
-		in.Before, last = at, nil
 		for _, readings := range devices {
-			last = slices.Clone(readings)
+			for i := range readings {
+				s := seriesOf(&readings[i])
+				s.At = at
+				place, known := places[s.String()]
+				if !known {
+					place, last = len(last), append(last, s)
+					places[s.String()] = place
+				}
+				last[place] = s
+			}
 		}
 	}
 	return last
 }
 
-func deviceOf(id string, s *collector.Snapshot, report *allocation.Report, events []collector.Event, before []collector.Reading) Device {
+func deviceOf(id string, s *collector.Snapshot, report *allocation.Report, events []collector.Event, before []Series) Device {
 	out := Device{ID: id, Facts: []Fact{}, Holders: []Holder{}, Events: []collector.Event{}, Readings: []Series{}, Before: []Series{}}
 	for i := range s.Devices {
 		d := &s.Devices[i]
@@ -230,12 +263,10 @@ func deviceOf(id string, s *collector.Snapshot, report *allocation.Report, event
 					out.Summary, out.Pods = reading.Label("summary"), strings.Fields(reading.Label("pods"))
 				}
 			}
-			for n := range before {
-				same := func(now collector.Reading) bool {
-					return now.Metric == before[n].Metric && slices.Equal(now.Labels, before[n].Labels)
-				}
-				if !slices.ContainsFunc(d.Readings, same) {
-					out.Before = append(out.Before, seriesOf(&before[n]))
+			for _, b := range before {
+				same := func(now Series) bool { return now.Metric == b.Metric && slices.Equal(now.Labels, b.Labels) }
+				if !slices.ContainsFunc(out.Readings, same) {
+					out.Before = append(out.Before, b)
 				}
 			}
 		}

@@ -26,10 +26,8 @@ const (
 	look = time.Minute
 )
 
-// maxEvents bounds the events of a bundle, maxRecords and maxRecordBytes the error records
-// of all devices that are kept for one.
+// maxRecords and maxRecordBytes bound the error records of all devices that are kept.
 const (
-	maxEvents      = 1024
 	maxRecords     = 64
 	maxRecordBytes = 1 << 20
 )
@@ -104,8 +102,9 @@ type pending struct {
 	name      string
 	fault     time.Time
 	devices   []string
-	events    []collector.Event
-	published bool // the Snapshot with the faults is the latest one
+	verdicts  map[string]*collector.Verdict // at the fault
+	events    []collector.Event             // at the fault
+	published bool                          // the Snapshot with the faults is the latest one
 	// requested by a person, not by a fault.
 	requested bool
 }
@@ -142,12 +141,9 @@ func (r *Recorder) Judge(s *collector.Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.keepRecords(s.News)
-	if p := r.pending; p != nil {
-		if !p.published { // the Snapshot with the faults, which a copy needs
-			p.published = true
-			signal(r.wake)
-		}
-		p.events = append(p.events, s.News[:min(len(s.News), maxEvents-len(p.events))]...)
+	if p := r.pending; p != nil && !p.published { // the Snapshot with the faults, which a copy needs
+		p.published = true
+		signal(r.wake)
 	}
 	for i := range s.Devices {
 		d := &s.Devices[i]
@@ -155,7 +151,7 @@ func (r *Recorder) Judge(s *collector.Snapshot) {
 		case d.Verdict == nil:
 		case d.Verdict.State == "failed" && !r.failing[d.ID]:
 			r.failing[d.ID] = true
-			r.begin(s, cmp.Or(d.Parent, d.ID), d.Verdict.Since)
+			r.begin(s, cmp.Or(d.Parent, d.ID), d.Verdict)
 		case d.Verdict.State == "healthy" || d.Verdict.State == "degraded":
 			delete(r.failing, d.ID)
 		}
@@ -194,17 +190,18 @@ func (r *Recorder) keepRecords(news []collector.Event) {
 // begin adds a device to the bundle that is being recorded, or begins one. A device
 // whose latest bundle has this fault, or is as young as the history, gets no other: one
 // that fails again and again must not push the first evidence out of the directory.
-func (r *Recorder) begin(s *collector.Snapshot, id string, since time.Time) {
-	if e := r.devices[id]; e != nil && (!since.After(e.fault) || s.Time.Sub(e.fault) < history.Length) {
+func (r *Recorder) begin(s *collector.Snapshot, id string, v *collector.Verdict) {
+	if e := r.devices[id]; e != nil && (!v.Since.After(e.fault) || s.Time.Sub(e.fault) < history.Length) {
 		return
 	}
 	if r.pending == nil {
 		r.pending = &pending{
 			name:  FileName(r.o.Node, s.Time),
-			fault: s.Time, events: slices.Clone(s.Events),
+			fault: s.Time, events: slices.Clone(s.Events), verdicts: map[string]*collector.Verdict{},
 		}
 	}
 	r.pending.devices = append(r.pending.devices, id)
+	r.pending.verdicts[id] = v
 	r.pending.published = false
 	r.devices[id] = &entry{fault: s.Time, name: r.pending.name, state: recording}
 }
@@ -237,8 +234,10 @@ func (r *Recorder) Run(ctx context.Context) {
 		case <-looking.C:
 			r.look()
 		case <-due:
-			r.write(true)
 			due = nil
+			if r.write(true) {
+				due = time.After(r.o.After)
+			}
 		case <-ctx.Done():
 			sending.Wait()
 			if r.write(true); r.o.Target != nil {
@@ -252,7 +251,8 @@ func (r *Recorder) Run(ctx context.Context) {
 }
 
 // write writes the bundle that is being recorded, under the same name each time. It
-// reports whether there is one.
+// reports whether it is to be written again. One that cannot be written is tried again for
+// as long as the history has its fault.
 func (r *Recorder) write(last bool) bool {
 	r.mu.Lock()
 	p := r.pending
@@ -261,7 +261,7 @@ func (r *Recorder) write(last bool) bool {
 		return false
 	}
 	now := *p
-	now.devices, now.events = slices.Clone(p.devices), slices.Clone(p.events)
+	now.devices, now.verdicts = slices.Clone(p.devices), maps.Clone(p.verdicts)
 	if r.writing = p.name; last {
 		r.pending = nil
 	}
@@ -286,9 +286,14 @@ func (r *Recorder) write(last bool) bool {
 		for _, id := range now.devices {
 			r.devices[id].state, r.devices[id].changed = failed, time.Time{}
 		}
+		if s := r.o.Latest(); r.pending == nil && s != nil && s.Time.Sub(p.fault) < history.Length {
+			r.pending = p
+		}
+		return r.pending != nil
 	default:
 		r.follow(f)
 		signal(r.put)
+		return false
 	}
 	return true
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/status"
 )
 
@@ -24,7 +25,7 @@ const (
 var sections = []struct {
 	title string
 	words []string
-}{
+}{ // a reading is in the first that fits
 	{"Memory errors and repairs", []string{"_ecc_", "remap", "retired", "repair", "_ras_", "poison"}},
 	{"Links", []string{"nvlink", "xgmi", "c2c", "fabric", "network_"}},
 	{"PCIe, with the errors of AER", []string{"_pcie_"}},
@@ -35,10 +36,10 @@ var sections = []struct {
 
 // leftOut are parts of names of families that explain no fault: what has passed a link, and
 // what a device could do.
-var leftOut = []string{"_bytes_", "_max_", "_info", "accel_allocation", "_limit"}
+var leftOut = []string{"_bytes_", "_max_", "_info", "accel_allocation", "_limit", "_bank_total_"}
 
 // isWell matches families that are 1 where all is well.
-var isWell = regexp.MustCompile(`_(up|responding|usable|valid|bound|enabled)$`)
+var isWell = regexp.MustCompile(`_(up|responding|usable|valid|bound|enabled|loaded|calibrated)$`)
 
 // usual reports whether a reading is as it is on a device without a fault: a count of 0, a
 // state that does not apply, a link that is up.
@@ -50,7 +51,7 @@ func (s *Series) usual() bool {
 }
 
 // text returns the incident as a page for a person: README.txt.
-func (in *Incident) text(log []string, logged bool) []byte {
+func (in *Incident) text(log []string, logged, cper bool) []byte {
 	var b bytes.Buffer
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	var names []string
@@ -70,7 +71,7 @@ func (in *Incident) text(log []string, logged bool) []byte {
 		if len(in.Devices) > 1 {
 			line("\n== %s ==", names[i])
 		}
-		in.Devices[i].text(line, in)
+		in.Devices[i].text(line, in.Software)
 	}
 	lines := last(log, maxTextLog, "kernel.log")
 	if !logged {
@@ -84,7 +85,9 @@ func (in *Incident) text(log []string, logged bool) []byte {
 	line("  incident.json       this page for programs, with every reading and event")
 	line("  readings/ID.csv     every second of the ten minutes before, and after the fault; an empty cell was not measured")
 	line("  kernel.log          lines of drivers and of the PCI core")
-	line("  cper/ID-N.bin       error records of NVIDIA's driver as they are, where it has any: UEFI Common Platform Error Records")
+	if cper {
+		line("  cper/ID-N.bin       error records of the driver as they are: UEFI Common Platform Error Records (cper-convert decodes them)")
+	}
 	line("  node.json           the other devices of the node, and the sources of the exporter")
 	line("  MANIFEST.json       SHA-256 of each file")
 	line("  accel-exporter bundle FILE prints this page and checks the files.")
@@ -94,13 +97,13 @@ func (in *Incident) text(log []string, logged bool) []byte {
 	return b.Bytes()
 }
 
-func (d *Device) text(line func(string, ...any), in *Incident) {
+func (d *Device) text(line func(string, ...any), software []Fact) {
 	line("\nFOR THE VENDOR")
-	for _, f := range append(slices.Clone(d.Facts), in.Software...) {
-		line("  %-24s %s", f.Name, f.Value)
+	for _, f := range append(slices.Clone(d.Facts), software...) {
+		line("  %-24s %s", f.Name, cmp.Or(f.Value, "unknown"))
 	}
-	if faults := d.faults(); faults != "" {
-		line("  %-24s %s", "errors", faults)
+	if faults := d.faults(); len(faults) > 0 {
+		line("  %-24s %s", "errors", strings.Join(faults, ", "))
 	}
 	for i := range d.Events {
 		if d.Events[i].Detail != "" && !d.Events[i].Past {
@@ -109,17 +112,14 @@ func (d *Device) text(line func(string, ...any), in *Incident) {
 		}
 	}
 	line("\nWHAT HAPPENED")
-	if v := d.Verdict; v == nil {
+	if d.AtFault != nil {
+		verdictText(line, d.AtFault)
+		line("  Then:")
+	}
+	if d.Verdict == nil {
 		line("  The device is gone.")
 	} else {
-		line("  %s since %s", v.State, stamp(v.Since))
-		for i := range v.Reasons {
-			r := &v.Reasons[i]
-			line("  - %s: %s (%s, since %s)", r.Severity, r.Text, r.Code, stamp(r.Since))
-			if action := status.Action(r.Action); action != "" {
-				line("    %s.", action)
-			}
-		}
+		verdictText(line, d.Verdict)
 	}
 	if d.Down != "" {
 		line("  %s.", status.Down(d.Down))
@@ -148,55 +148,67 @@ func (d *Device) text(line func(string, ...any), in *Incident) {
 		e := &d.Events[max(0, len(d.Events)-maxTextEvents)+i]
 		line("  %s %s: %s", stamp(e.Time), status.EventName(e), cmp.Or(e.Detail, "reported by "+e.Source))
 	}
-	d.readings(line, in)
+	d.readings(line)
 }
 
-// readings prints the readings that may explain a fault.
-func (d *Device) readings(line func(string, ...any), in *Incident) {
-	type row struct {
-		Series
-		before bool
-	}
-	var all []row
-	for _, s := range d.Readings {
-		all = append(all, row{s, false})
-	}
-	for _, s := range d.Before {
-		all = append(all, row{s, true})
-	}
-	for _, section := range sections {
-		title, shown := section.title, 0
-		for _, r := range all {
-			concerns := slices.ContainsFunc(section.words, func(word string) bool { return strings.Contains(r.Metric, word) })
-			out := slices.ContainsFunc(leftOut, func(part string) bool { return strings.Contains(r.Metric, part) })
-			if !concerns || out || r.usual() {
-				continue
-			}
-			if shown++; shown == 1 {
-				line("\n%s", strings.ToUpper(title))
-			}
-			if shown > maxTextSeries {
-				line("  … more in %s", incidentName)
-				break
-			}
-			when := ""
-			if r.before {
-				when = " (at " + stamp(in.Before) + ", not measured since)"
-			}
-			line("  %s %s%s", r.Series.String(), strconv.FormatFloat(r.Value, 'f', -1, 64), when)
+func verdictText(line func(string, ...any), v *collector.Verdict) {
+	line("  %s since %s", v.State, stamp(v.Since))
+	for i := range v.Reasons {
+		r := &v.Reasons[i]
+		line("  - %s: %s (%s, since %s)", r.Severity, r.Text, r.Code, stamp(r.Since))
+		if action := status.Action(r.Action); action != "" {
+			line("    %s.", action)
 		}
 	}
 }
 
-// faults are the kinds of the events of a device, each once.
-func (d *Device) faults() string {
-	var names []string
+// readings prints the readings that may explain a fault.
+func (d *Device) readings(line func(string, ...any)) {
+	contains := func(r Series) func(string) bool {
+		return func(part string) bool { return strings.Contains(r.Metric, part) }
+	}
+	left := slices.Concat(d.Readings, d.Before)
+	for _, section := range sections {
+		title, shown := section.title, 0
+		left = slices.DeleteFunc(left, func(r Series) bool {
+			if !slices.ContainsFunc(section.words, contains(r)) {
+				return false
+			}
+			if r.usual() || slices.ContainsFunc(leftOut, contains(r)) {
+				return true
+			}
+			if shown++; shown == 1 {
+				line("\n%s", strings.ToUpper(title))
+			}
+			when := ""
+			if !r.At.IsZero() {
+				when = " (at " + stamp(r.At) + ", not measured since)"
+			}
+			switch {
+			case shown <= maxTextSeries:
+				line("  %s %s%s", r.String(), strconv.FormatFloat(r.Value, 'f', -1, 64), when)
+			case shown == maxTextSeries+1:
+				line("  … more in %s", incidentName)
+			}
+			return true
+		})
+	}
+}
+
+// faults are the kinds of the events of a device, each once, or the reasons of its verdict
+// without events.
+func (d *Device) faults() (names []string) {
 	for i := range d.Events {
 		if n := status.EventName(&d.Events[i]); !slices.Contains(names, n) {
 			names = append(names, n)
 		}
 	}
-	return strings.Join(names, ", ")
+	if v := d.Verdict; v != nil && len(names) == 0 {
+		for i := range v.Reasons {
+			names = append(names, v.Reasons[i].Code)
+		}
+	}
+	return names
 }
 
 // last says how many of a list the page has.
