@@ -18,7 +18,7 @@ type PCINames struct {
 	known sync.Map // names by ids
 }
 
-// maxPCINames bounds what is read of a file, in bytes. It has 1.4 MB in 2026.
+// maxPCINames bounds the read of a file, in bytes. It has 1.4 MB in 2026.
 const maxPCINames = 16 << 20
 
 // Of returns the name of a device as lspci prints it, or its ids: 1002:744c.

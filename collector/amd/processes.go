@@ -20,8 +20,8 @@ import (
 // from fdinfo (Documentation/gpu/drm-usage-stats.rst). Both require the host's PID
 // namespace and the permission to trace processes.
 
-// FDInfo is the call that is refused without that permission, Lost what is missing
-// then, and Remedy what permits it.
+// FDInfo is the call that is refused without that permission, Lost the readings that are
+// missing then, and Remedy the setting that permits it.
 const (
 	FDInfo = "fdinfo"
 	Lost   = "Processes on AMD GPUs, with their memory"

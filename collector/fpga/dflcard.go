@@ -131,7 +131,7 @@ func (c *dflCard) listFME(p *dflParts) {
 // driver.
 var dflStates = []string{"ready", "function_dead"}
 
-// readLocked reads what is behind the driver's lock, which a reconfiguration
+// readLocked reads the files behind the driver's lock, which a reconfiguration
 // takes for up to 16 s. While the manager reports one, it is not read.
 func (c *dflCard) readLocked(r *reading, p *dflParts) {
 	state := ""

@@ -104,7 +104,7 @@ type place struct {
 	kubeIDs []string
 }
 
-// device returns what is known of the card before it is read.
+// device returns the identity of the card before it is read.
 func (p *place) device() collector.Device {
 	d := collector.Device{ID: p.id, Class: collector.FPGA, Functions: p.functions}
 	if sysfs.PCIAddress(p.id) {

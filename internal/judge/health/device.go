@@ -57,7 +57,7 @@ func newDevice(c *Catalogue) *device {
 	return &device{conds: make([]conditionState, len(c.conditions)), energy: -1}
 }
 
-// setCatalogue judges the faults by c. Its conditions are those of every catalogue, in
+// setCatalogue judges the faults by c. Its conditions are the conditions of every catalogue, in
 // the same order.
 func (st *device) setCatalogue(c *Catalogue) {
 	faults := st.faults

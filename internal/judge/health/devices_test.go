@@ -250,7 +250,7 @@ func TestSourcesOfFaults(t *testing.T) {
 }
 
 // TestTrees: of the cards of the fixtures, by the files of their drivers alone, only a card
-// without errors to read is unknown. The errors of a Radeon are those of the bus.
+// without errors to read is unknown. The PCI core counts the errors of a Radeon.
 func TestTrees(t *testing.T) {
 	blind := []string{"aws-f2", "radeon"}
 	files, err := filepath.Glob("../../../fixtures/trees/*.txt")
