@@ -37,8 +37,8 @@ type slot struct {
 }
 
 // New returns a Source of the GPUs in sys, which is /sys or a copy of it. The
-// processes on them are read from proc. pci has the
-// names of boards that neither their FRU nor the table names.
+// processes on them are read from proc. pci has the names of boards that neither their
+// FRU nor the table names.
 func New(sys, proc sysfs.FS, pci *collector.PCINames) *Source {
 	return &Source{
 		fs: sys, pci: pci, slots: map[string]*slot{},
