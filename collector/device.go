@@ -85,6 +85,7 @@ const (
 	ReasonResetRequired = "reset_required" // the driver requires a reset
 	ReasonStuck         = "stuck"          // a call to it has not returned within its deadline
 	ReasonMissing       = "missing"        // enumerated earlier, not now
+	ReasonUnbound       = "unbound"        // missing, and on the bus without a kernel driver
 	ReasonError         = "error"          // no vital value can be read
 	ReasonUnavailable   = "unavailable"    // enumerated, but its handle cannot be opened
 )

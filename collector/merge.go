@@ -21,9 +21,28 @@ func (c Cover) includes(d *Device) bool {
 
 // Reserved reports whether the kernel driver of d reserves it for a virtual machine or a
 // program in user space. The vendor's driver cannot see such a device.
-func (d *Device) Reserved() bool { return slices.Contains(passthrough, d.Driver) }
+func (d *Device) Reserved() bool {
+	return strings.Contains(d.Driver, "vfio") || slices.Contains(passthrough, d.Driver)
+}
 
-var passthrough = []string{"vfio-pci", "pci-stub", "uio_pci_generic", "igb_uio"}
+// passthrough are such drivers without vfio in their names; vendors have variants of
+// vfio-pci: nvgrace_gpu_vfio_pci, xe-vfio-pci. Xen's is pciback.
+var passthrough = []string{"pci-stub", "pci-pf-stub", "pciback", "uio_pci_generic", "igb_uio"}
+
+// unbound reports whether the bus shows the device without a kernel driver, and the
+// device answers there: an administrator or a tool has taken it from its driver.
+func (d *Device) unbound() bool {
+	unbound := false
+	for _, r := range d.Readings {
+		switch {
+		case r.Metric == PCIeResponding && r.Value == 0:
+			return false
+		case r.Metric == PCIeDriverBound && r.Label("pci_address") == d.PCI:
+			unbound = r.Value == 0
+		}
+	}
+	return unbound
+}
 
 // observation is one device as one source saw it; after merge, as all sources did.
 type observation struct {
@@ -141,16 +160,23 @@ func (m *merger) addWitness(o *observation) {
 	}
 }
 
-// reserve makes a missing device unknown if the bus shows it reserved by
-// another driver: it has left its own driver on purpose, often for a while.
+// reserve looks for a missing device on the bus. It is unknown if another driver
+// reserves it: it has left its own driver on purpose, often for a while. Without a
+// driver it is unbound.
 func (m *merger) reserve(d *Device) {
 	whole := d
 	if i, ok := m.byID[d.Parent]; ok && d.Parent != "" {
 		whole = &m.devices[i].Device
 	}
-	if d.Down == ReasonMissing && whole.Reserved() {
-		d.Down = ""
-		d.Readings = slices.DeleteFunc(d.Readings, func(r Reading) bool { return r.Metric == DeviceUp })
+	reserved := whole.Reserved()
+	if d.Down != ReasonMissing || !reserved && !whole.unbound() {
+		return
+	}
+	d.Down = ""
+	d.Readings = slices.DeleteFunc(d.Readings, func(r Reading) bool { return r.Metric == DeviceUp })
+	if !reserved {
+		d.Down = ReasonUnbound
+		d.SetBool(DeviceUp, false, ReasonUnbound)
 	}
 }
 
@@ -258,7 +284,7 @@ func (s *Sampler) markSeen(d *observation) {
 			continue
 		}
 		sees := slices.Contains(d.seen, st.src.Name())
-		if !sees && slices.Contains(passthrough, d.Driver) {
+		if !sees && (d.Reserved() || d.Down == ReasonUnbound) {
 			continue
 		}
 		d.Readings = append(d.Readings, Reading{DeviceSeen, st.names, boolValue(sees)})

@@ -19,6 +19,7 @@ func nvGPU(id, pci string) Device {
 func onBus(pci, driver string) Device {
 	d := Device{ID: pci, PCI: pci, Class: GPU, Vendor: "nvidia", Witness: true, Driver: driver, Sampled: time.Now()}
 	d.Set(PCIeGeneration, 5)
+	d.SetBool(PCIeDriverBound, driver != "", pci, driver)
 	d.Set(DeviceInfo, 1, "gpu", "nvidia", "", "", "", pci, "", "", "", "")
 	return d
 }
@@ -69,6 +70,47 @@ func TestWitness(t *testing.T) {
 				run(t, s)
 				tick()
 				expect(t, s, []*Metric{PowerWatts, DeviceUp, PCIeGeneration, DeviceInfo, DeviceSeen}, c.want...)
+			})
+		})
+	}
+}
+
+// TestLeftItsDriver: a device that has left its driver and answers on the bus is not
+// missing. It returns with its counters.
+func TestLeftItsDriver(t *testing.T) {
+	const a, part = "0000:1b:00.0", "MIG-a"
+	silent := onBus(a, "")
+	silent.SetBool(PCIeResponding, false, a)
+	reserved := []string{"device_seen{GPU-a,pcie} 1"}
+	unbound := []string{"device_up{GPU-a,unbound} 0", "device_seen{GPU-a,pcie} 1", "device_up{MIG-a,unbound} 0"}
+	missing := []string{"device_up{GPU-a,missing} 0", "device_seen{GPU-a,nvidia} 0", "device_seen{GPU-a,pcie} 1", "device_up{MIG-a,missing} 0"}
+	for name, c := range map[string]struct {
+		bus  Device
+		want []string
+	}{
+		"still bound":           {onBus(a, "nvidia"), missing},
+		"unbound":               {onBus(a, ""), unbound},
+		"unbound and silent":    {silent, missing},
+		"vfio-pci":              {onBus(a, "vfio-pci"), reserved},
+		"vfio of Grace":         {onBus(a, "nvgrace_gpu_vfio_pci"), reserved},
+		"vfio of Intel":         {onBus(a, "xe-vfio-pci"), reserved},
+		"Xen":                   {onBus(a, "pciback"), reserved},
+		"a program":             {onBus(a, "uio_pci_generic"), reserved},
+		"a driver of its maker": {onBus(a, "nouveau"), missing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mig := Device{ID: part, Parent: "GPU-a", Class: GPU, Vendor: "nvidia", PCI: a, Sampled: time.Now()}
+				nvml, bus := newFake("nvidia", nvGPU("GPU-a", a), mig), newFake("pcie", onBus(a, "nvidia"))
+				s := NewSampler(DefaultSettings())
+				s.Add(nvml, Cover{Class: GPU, Vendor: "nvidia"})
+				s.Add(bus, Cover{Class: GPU, Bus: true})
+				run(t, s)
+				tick()
+				nvml.answer(Round{}, nil)
+				bus.answer(Round{Devices: []Device{c.bus}}, nil)
+				tick()
+				expect(t, s, []*Metric{DeviceUp, DeviceSeen}, c.want...)
 			})
 		})
 	}

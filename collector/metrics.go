@@ -44,7 +44,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"metric"},
 		Range:  boolean,
-		Values: []string{"metric: accel_power_watts, accel_memory_used_bytes"},
+		Values: []string{"metric: accel_power_watts, accel_memory_used_bytes, accel_clock_hertz, accel_temperature_celsius"},
 		From:   []string{"exporter: a reading compared with a limit of the same device"},
 		Level:  onAttention,
 	})
@@ -62,7 +62,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"reason"},
 		Range:  boolean,
-		Values: []string{"reason: empty when up, else lost, reset_required, stuck, missing, error, unavailable"},
+		Values: []string{"reason: empty when up, else lost, reset_required, stuck, missing, unbound (missing, and on the bus without a kernel driver), error, unavailable"},
 		From:   []string{"exporter"},
 	})
 	DeviceSeen = define(Metric{

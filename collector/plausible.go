@@ -3,35 +3,42 @@ package collector
 import "slices"
 
 // bounds are families whose values a device's own limit bounds. A board exceeds its power
-// limit for moments, never twofold.
+// limit for moments, and a clock its maximum by a little, never twofold. A device is off
+// long before half as many degrees again as its shutdown.
 var bounds = []struct {
 	metric, limit *Metric
-	label         string // of limit; "" where it has none
+	kind          string // label limit of limit; "" where it has none
 	factor        float64
 }{
 	{PowerWatts, PowerLimit, "max", 2},
 	{MemoryUsed, MemoryTotal, "", 1},
+	{ClockHertz, ClockMax, "", 2},
+	{TemperatureCelsius, TemperatureLimit, "shutdown", 1.5},
 }
 
 // checkBounds rejects the readings of d that contradict a limit of d: a sensor that is
 // frozen or wrong, by which its driver may throttle the device.
 func (d *Device) checkBounds() {
 	for _, b := range bounds {
-		i := slices.IndexFunc(d.Readings, func(r Reading) bool {
-			return r.Metric == b.limit && (b.label == "" || slices.Contains(r.Labels, b.label))
-		})
-		if i < 0 {
-			continue
+		// A reading of a sensor or clock is compared with the limit of the same one.
+		beyond := func(r Reading) bool {
+			return r.Metric == b.metric && slices.ContainsFunc(d.Readings, func(l Reading) bool {
+				return l.Metric == b.limit && r.Value > l.Value*b.factor &&
+					(len(r.Labels) == 0 || l.Labels[0] == r.Labels[0]) && (b.kind == "" || l.Label("limit") == b.kind)
+			})
 		}
-		limit, before := d.Readings[i].Value*b.factor, len(d.Readings)
-		beyond := func(r Reading) bool { return r.Metric == b.metric && r.Value > limit }
 		if !slices.ContainsFunc(d.Readings, beyond) {
 			continue
 		}
-		d.Readings = slices.DeleteFunc(slices.Clone(d.Readings), beyond) // a source may return them again
-		for range before - len(d.Readings) {
+		rest := make([]Reading, 0, len(d.Readings)) // a source may return its readings again
+		for _, r := range d.Readings {
+			if !beyond(r) {
+				rest = append(rest, r)
+				continue
+			}
 			d.Reject(b.metric, RejectLimit)
 		}
+		d.Readings = rest
 		d.SetBool(ReadingImplausible, true, b.metric.Name)
 	}
 }

@@ -19,10 +19,11 @@ var (
 	// dfl-port dfl-port.0: timeout, fail to reset device
 	portLine = regexp.MustCompile(`^dfl-port (dfl-port\.[0-9]{1,4}): timeout, fail(?:ure)? to (?:reset|disable|enable) device`)
 	// xocl 0000:5e:00.1: Unable to change power state from D3cold to D0, device inaccessible
-	inaccessible = regexp.MustCompile(`^(\S+) ` + pciAddress + `: (?:Unable to change|Refused to change|can't change) power state.*` + inaccessibleMark)
+	// nvidia 0000:3b:00.0: can't change power state from D3cold to D0 (config space inaccessible), of Linux 5
+	inaccessible = regexp.MustCompile(`^(\S+) ` + pciAddress + `: (?:Unable to change|Refused to change|can't change) power state.* (?:device|\(config space) ` + inaccessibleMark)
 )
 
-const inaccessibleMark = "device inaccessible"
+const inaccessibleMark = "inaccessible"
 
 // xrtLines are messages of XRT's drivers, and what they contain. Most are repeated every
 // five seconds. Source: drivers/xocl of XRT 2.13 to 2.19.

@@ -11,6 +11,7 @@ import (
 const (
 	subUnsupported = "unsupported" // the loaded driver does not support the device
 	subNoRegion    = "no_region"   // the firmware of the node assigned no memory region
+	subNoPower     = "no_power"    // the power cables of the board are not connected
 )
 
 // probeMark is what the kernel prints where a driver could not start a device.
@@ -23,6 +24,8 @@ var (
 	oldProbeLine = regexp.MustCompile(`^(\S+): probe of ` + pciAddress + probeMark + `[0-9]`)
 	// NVRM: GPU 0000:67:00.0: RmInitAdapter failed! (0x22:0x65:762)
 	initLine = regexp.MustCompile(`^NVRM: GPU ` + pciAddress + `: RmInitAdapter failed!`)
+	// NVRM: GPU 0000:67:00.0: GPU does not have the necessary power cables connected.
+	powerLine = regexp.MustCompile(`^NVRM: GPU ` + pciAddress + `: GPU does not have the necessary power cables connected`)
 	// NVRM: BAR1 is 0M @ 0x0 (PCI:0000:67:00.0)
 	regionLine = regexp.MustCompile(`^NVRM: BAR[0-9] is .* \(` + pciAddress + `\)`)
 	// The lines after "NVRM: The NVIDIA GPU …" of a GPU that the driver does not
@@ -60,8 +63,13 @@ func (p *Parser) nvidiaProbe(text string) (collector.Event, Outcome) {
 	if m := regionLine.FindStringSubmatch(text); m != nil && p.region {
 		p.region = false
 		e.PCI, e.Sub = address(m[1:]), subNoRegion
+	} else if m := powerLine.FindStringSubmatch(text); m != nil {
+		e.PCI, e.Sub = address(m[1:]), subNoPower
 	} else if m := initLine.FindStringSubmatch(text); m != nil {
-		e.PCI = address(m[1:])
+		if e.PCI = address(m[1:]); e.PCI == p.explained {
+			p.explained = ""
+			return collector.Event{}, Part
+		}
 		return e, Reported
 	} else if p.left > 0 && unsupported.MatchString(text) {
 		p.left = 0

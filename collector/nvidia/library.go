@@ -23,6 +23,7 @@ const soname = "libnvidia-ml.so.1"
 var folders = []string{
 	"/usr/lib/x86_64-linux-gnu",
 	"/usr/lib/aarch64-linux-gnu",
+	"/usr/lib/aarch64-linux-gnu/nvidia", // Jetson
 	"/usr/lib64",
 	"/usr/local/nvidia/lib64",
 	"/usr/local/nvidia",      // the library's folder as driverRoot of the chart

@@ -69,7 +69,7 @@ func (v *View) read(s *collector.Snapshot) *page {
 func unitOf(d *collector.Device) *unit {
 	for i := range d.Readings {
 		r := &d.Readings[i]
-		if r.Metric != collector.DeviceInfo || r.Label("vendor") != "nvidia" || r.Label("index") == "" && d.Down != collector.ReasonMissing {
+		if r.Metric != collector.DeviceInfo || r.Label("vendor") != "nvidia" || r.Label("index") == "" && d.Down == "" {
 			continue
 		}
 		u := &unit{device: d, class: r.Label("class"), index: r.Label("index"), uuid: d.ID, model: r.Label("model")}

@@ -159,6 +159,7 @@ var downs = map[string]string{
 	collector.ReasonResetRequired: "The driver requires a reset of it",
 	collector.ReasonStuck:         "A call to it has not returned",
 	collector.ReasonMissing:       "It was there earlier and is not listed now",
+	collector.ReasonUnbound:       "It has been taken from its kernel driver",
 	collector.ReasonError:         "None of its vital values can be read",
 	collector.ReasonUnavailable:   "It is listed and cannot be opened",
 }

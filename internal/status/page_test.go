@@ -376,7 +376,7 @@ func TestWords(t *testing.T) {
 		}
 	}
 	for _, reason := range []string{
-		collector.ReasonLost, collector.ReasonResetRequired, collector.ReasonStuck, collector.ReasonMissing, collector.ReasonError, collector.ReasonUnavailable,
+		collector.ReasonLost, collector.ReasonResetRequired, collector.ReasonStuck, collector.ReasonMissing, collector.ReasonUnbound, collector.ReasonError, collector.ReasonUnavailable,
 	} {
 		if downs[reason] == "" {
 			t.Errorf("device: %s is not explained", reason)
