@@ -194,7 +194,7 @@ var (
 
 	UtilizationRatio = define(Metric{
 		Name:   "accel_utilization_ratio",
-		Help:   "Share of time in the driver's last sampling window during which the engine had any work, 0 to 1.",
+		Help:   "Share of time in the driver's last sampling window during which the engine had any work, 0 to 1. NVML's media engines (encoder to ofa) are read every 5 s.",
 		Kind:   Gauge,
 		Labels: []string{"engine"},
 		Range:  ratio,
@@ -276,7 +276,7 @@ var (
 	})
 	TemperatureMargin = define(Metric{
 		Name:   "accel_temperature_margin_celsius",
-		Help:   "Degrees left before the device takes the action that the label limit names; negative beyond the limit. T.Limit of NVIDIA GPUs is that of the GPU or of its memory, whichever is nearer.",
+		Help:   "Degrees left before the device takes the action that the label limit names; negative beyond the limit. T.Limit of NVIDIA GPUs is that of the GPU or of its memory, whichever is nearer, and is read every 5 s.",
 		Kind:   Gauge,
 		Labels: []string{"limit"},
 		Range:  celsius,
@@ -329,7 +329,7 @@ var (
 	})
 	ClockHertz = define(Metric{
 		Name:   "accel_clock_hertz",
-		Help:   "Clock frequency now.",
+		Help:   "Clock frequency. NVML is read every 5 s.",
 		Kind:   Gauge,
 		Labels: []string{"clock"},
 		Values: []string{"clock: graphics, sm (of AMD GPUs the fastest gfxclk, at which the compute units run), memory, video; on XRT data, kernel, system, extra, by slot where there are several"},

@@ -60,7 +60,7 @@ var (
 	})
 	PerformanceState = define(Metric{
 		Name:  "accel_gpu_performance_state",
-		Help:  "P-state: 0 is the fastest, 15 the slowest.",
+		Help:  "P-state: 0 is the fastest, 15 the slowest. Read every 5 s.",
 		Kind:  Gauge,
 		Range: Range{0, 15},
 		From:  []string{"NVML nvmlDeviceGetPerformanceState"},

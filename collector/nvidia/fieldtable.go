@@ -52,16 +52,18 @@ var fastFields = []field{
 	plain(nvml.FI_DEV_PENDING_BANK_REMAPPING, collector.BankRemapPending, one),
 }
 
-// pacedFields take a driver milliseconds, so they are not read in every round: on an
-// H100 energy 3.3 ms and the PCIe counters 3.1 ms of the 8 ms of all fields; memory
-// temperature and average power one to three on an RTX 5090, measured by others. Energy
-// is charged to pods, and is read as often as the processes.
+// pacedFields are not read in every round, and neither is what more reads: nothing is
+// judged by one of their values within seconds, and each call costs a driver CPU time.
+// On an H100, energy takes 3.3 ms and the PCIe counters 3.1 ms of the 8 ms of all fields,
+// and T.Limit 1 ms; memory temperature and average power one to three on an RTX 5090,
+// measured by others. Energy is charged to pods, and is read as often as the processes.
 var pacedFields = [...]struct {
 	every  time.Duration
+	more   func(g *gpu, b *batch, d *collector.Device)
 	fields []field
 }{
-	{processInterval, []field{plain(nvml.FI_DEV_TOTAL_ENERGY_CONSUMPTION, collector.EnergyJoules, milli)}},
-	{5 * time.Second, []field{
+	{processInterval, (*gpu).readEnergy, []field{plain(nvml.FI_DEV_TOTAL_ENERGY_CONSUMPTION, collector.EnergyJoules, milli)}},
+	{5 * time.Second, (*gpu).readSteady, []field{
 		plain(nvml.FI_DEV_MEMORY_TEMP, collector.TemperatureCelsius, one, "memory"),
 		plain(nvml.FI_DEV_POWER_AVERAGE, collector.PowerAverage, milli),
 		powerScope(nvml.FI_DEV_POWER_AVERAGE, nvml.POWER_SCOPE_MEMORY, "memory"),

@@ -49,7 +49,7 @@ func (g *gpu) readNumbers(d *collector.Device, b *batch, list []number) (read bo
 	return read
 }
 
-// engines are read in every round.
+// engines do video and images.
 var engines = []number{
 	numberOf("nvmlDeviceGetEncoderUtilization", func(h nvml.Device) (uint32, nvml.Return) {
 		v, _, ret := h.GetEncoderUtilization()
@@ -73,7 +73,7 @@ var power = []number{
 	numberOf("nvmlDeviceGetPowerUsage", nvml.Device.GetPowerUsage, collector.PowerWatts, milli).or(nvml.FI_DEV_POWER_INSTANT),
 }
 
-// clocks are read in every round, maxima in every slow one.
+// clocks are the frequencies now, maxima the highest possible.
 var clocks, maxima = func() (now, most []number) {
 	for _, c := range []struct {
 		clock nvml.ClockType

@@ -58,7 +58,7 @@ func TestUnprivileged(t *testing.T) {
 // the refusal is a state.
 func TestLastingUnknown(t *testing.T) {
 	inChild(t, "h100-8", [][]string{
-		{"error", "nvmlDeviceGetPerformanceState", "UNKNOWN", "0"}, {"field", "76", "error:UNKNOWN", "1"}, {"field", "94", "error:NO_PERMISSION", "2"},
+		{"error", "nvmlDeviceGetTemperature", "UNKNOWN", "0"}, {"field", "76", "error:UNKNOWN", "1"}, {"field", "94", "error:NO_PERMISSION", "2"},
 	}, func(s *sampling) {
 		for range passing {
 			if r, err := s.Sample(simtest.Patience); err == nil {
@@ -68,7 +68,7 @@ func TestLastingUnknown(t *testing.T) {
 			}
 		}
 		r := s.Round()
-		want(s, gpus(r)[0], 1, collector.CallRefused, "nvmlDeviceGetPerformanceState", "unknown")
+		want(s, gpus(r)[0], 1, collector.CallRefused, "nvmlDeviceGetTemperature", "unknown")
 		want(s, gpus(r)[1], 1, collector.CallRefused, "field_76", "unknown")
 		want(s, gpus(r)[2], 1, collector.CallRefused, "field_94", "no_permission")
 		for range 3 {

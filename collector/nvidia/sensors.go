@@ -60,19 +60,10 @@ func (g *gpu) readFast(d *collector.Device) bool {
 		set32(d, collector.UtilizationRatio, u.Memory, percent, labelMemory...)
 	}
 	alive = alive || ok
-	g.readNumbers(d, nil, engines)
 	alive = g.readTemperature(d) || alive
 	g.readFields(d)
 	alive = g.readNumbers(d, g.fast, power) || alive
-	g.readNumbers(d, nil, clocks)
 	g.readThrottle(d)
-	if p, ok := ask(a, callPState, h.GetPerformanceState); ok {
-		if p == nvml.PSTATE_UNKNOWN {
-			d.Reject(collector.PerformanceState, collector.RejectSentinel)
-		} else {
-			d.Set(collector.PerformanceState, float64(p))
-		}
-	}
 	return alive
 }
 
@@ -102,20 +93,41 @@ func (g *gpu) readPaced(d *collector.Device, now time.Time) {
 		if g.due(&p.next, pacedFields[i].every, now) {
 			k := collector.Device{}
 			p.read(g, &k, nil)
-			switch {
-			case i == 0 && !p.has(nvml.FI_DEV_TOTAL_ENERGY_CONSUMPTION):
-				if mj, ok := ask(&g.asker, callEnergy, g.handle.GetTotalEnergyConsumption); ok {
-					set64(&k, collector.EnergyJoules, mj, milli)
-				}
-			case i == 1 && !p.has(nvml.FI_DEV_PCIE_REPLAY_COUNTER):
-				if n, ok := ask(&g.asker, callReplays, g.handle.GetPcieReplayCounter); ok {
-					k.Set(collector.PCIeReplays, float64(n))
-				}
-			}
+			pacedFields[i].more(g, p.batch, &k)
 			p.kept, d.Rejects = k.Readings, append(d.Rejects, k.Rejects...)
 		}
 		d.Readings = append(d.Readings, p.kept...)
 	}
+}
+
+// readEnergy reads the energy of a GPU without the field.
+func (g *gpu) readEnergy(b *batch, d *collector.Device) {
+	if b.has(nvml.FI_DEV_TOTAL_ENERGY_CONSUMPTION) {
+		return
+	}
+	if mj, ok := ask(&g.asker, callEnergy, g.handle.GetTotalEnergyConsumption); ok {
+		set64(d, collector.EnergyJoules, mj, milli)
+	}
+}
+
+// readSteady reads what is read as often as the PCIe counters.
+func (g *gpu) readSteady(b *batch, d *collector.Device) {
+	a, h := &g.asker, g.handle
+	if !b.has(nvml.FI_DEV_PCIE_REPLAY_COUNTER) {
+		if n, ok := ask(a, callReplays, h.GetPcieReplayCounter); ok {
+			d.Set(collector.PCIeReplays, float64(n))
+		}
+	}
+	g.readNumbers(d, nil, engines)
+	g.readNumbers(d, nil, clocks)
+	if p, ok := ask(a, callPState, h.GetPerformanceState); ok {
+		if p == nvml.PSTATE_UNKNOWN {
+			d.Reject(collector.PerformanceState, collector.RejectSentinel)
+		} else {
+			d.Set(collector.PerformanceState, float64(p))
+		}
+	}
+	g.tLimit, g.hasTLimit = ask(a, callMargin, h.GetMarginTemperature)
 }
 
 func (g *gpu) readThrottle(d *collector.Device) {
