@@ -25,7 +25,6 @@ func (s *Source) newCard(ids []*identity) *card {
 	first := ids[0]
 	c := &card{known: collector.Device{
 		ID: first.address, PCI: first.address, Witness: true, Class: classOf(ids), Vendor: vendorName(first.vendor),
-		Model: s.options.Names.Of(first.vendor, first.device),
 	}}
 	for i, address := range first.path {
 		e := newEnd(s.function(address, true), address, i)
@@ -40,8 +39,12 @@ func (s *Source) newCard(ids []*identity) *card {
 			c.ends = append(c.ends, newEnd(m.slot, id.address, 0))
 		}
 	}
-	if (c.known.Vendor == "nvidia" || c.known.Vendor == "amd") && c.known.Class == collector.GPU {
+	switch {
+	case c.known.Class != collector.GPU:
+	case c.known.Vendor == "nvidia" || c.known.Vendor == "amd":
 		c.driver = s.driverOf(first.address)
+	default: // only this Source has it
+		c.known.Model = s.options.Names.Of(first.vendor, first.device)
 	}
 	return c
 }

@@ -187,7 +187,7 @@ func TestDeviceFilesUnasked(t *testing.T) {
 // NVIDIA's driver shows of it, in the form of each release, while the driver
 // has the GPU.
 func TestNameOfTheDriver(t *testing.T) {
-	const uuid, ids = "GPU-11114707-9d28-0ab5-175a-3cf7e5e24303", "10de:2330"
+	const uuid = "GPU-11114707-9d28-0ab5-175a-3cf7e5e24303"
 	for name, c := range map[string]struct {
 		text, id, model string
 		kube            []string
@@ -202,10 +202,10 @@ func TestNameOfTheDriver(t *testing.T) {
 			gpu, "NVIDIA H100 80GB HBM3",
 			[]string{"nvidia3", "gpu-3"},
 		},
-		"never initialized, R595": {"Model: \t\t Unknown\nDevice Minor: \t 3\n", gpu, ids, []string{"nvidia3", "gpu-3"}},
-		"cannot be woken":         {"", gpu, ids, nil},
-		"garbage":                 {"Model: \t\t a\x01\nGPU UUID: \t GPU-1\nDevice Minor: \t -1\n", gpu, ids, nil},
-		"not of the driver":       {"none", gpu, ids, nil},
+		"never initialized, R595": {"Model: \t\t Unknown\nDevice Minor: \t 3\n", gpu, "", []string{"nvidia3", "gpu-3"}},
+		"cannot be woken":         {"", gpu, "", nil},
+		"garbage":                 {"Model: \t\t a\x01\nGPU UUID: \t GPU-1\nDevice Minor: \t -1\n", gpu, "", nil},
+		"not of the driver":       {"none", gpu, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := load(t, "bus")
@@ -225,7 +225,7 @@ func TestNameOfTheDriver(t *testing.T) {
 			if err := tree.Sync(root, before); err != nil {
 				t.Fatal(err)
 			}
-			if d = appears(t, s, gpu); d == nil || d.Model != ids || d.KubeIDs != nil {
+			if d = appears(t, s, gpu); d == nil || d.Model != "" || d.KubeIDs != nil {
 				t.Errorf("without the driver: %+v", d)
 			}
 		})

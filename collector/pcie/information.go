@@ -1,7 +1,6 @@
 package pcie
 
 import (
-	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -62,7 +61,7 @@ var uuidForm = regexp.MustCompile(`^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12
 
 // describe adds the identity to d, which has none but its address.
 func (in *information) describe(d *collector.Device) {
-	d.Model = cmp.Or(in.model, d.Model)
+	d.Model = in.model
 	if in.uuid != "" {
 		d.ID = in.uuid
 		d.KubeIDs = append(d.KubeIDs, in.uuid)

@@ -38,7 +38,7 @@ type Options struct {
 	// Stat returns the info of a device file without opening it; os.Stat where
 	// it is nil.
 	Stat func(path string) (fs.FileInfo, error)
-	// Names has the models of devices that no driver names.
+	// Names has the models of GPUs that no other Source reads.
 	Names *collector.PCINames
 }
 
