@@ -175,7 +175,7 @@ func flagOn(key, value string) func(*State, input) error {
 	}
 }
 
-// injectGone unbinds the driver, or binds it again.
+// injectGone makes the driver forget a GPU that it is bound to, or list it again.
 func injectGone(gone bool) func(*State, input) error {
 	return func(s *State, in input) error {
 		return s.onGPUs(in, func(d device) error {

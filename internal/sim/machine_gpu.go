@@ -153,9 +153,11 @@ func (s *State) tellAll(t *faketree.Tree) {
 	loaded := s.Get("driver.state") != "unloaded"
 	for i := range s.gpus() {
 		driver := ""
-		if loaded && !s.Has(fmt.Sprintf("gpu.%d.gone", i)) && t.Exists("/sys/bus/pci/devices/"+s.address(i)) {
+		if loaded && t.Exists("/sys/bus/pci/devices/"+s.address(i)) {
 			driver = "nvidia"
-			s.writeGPU(t, i)
+			if !s.Has(fmt.Sprintf("gpu.%d.gone", i)) {
+				s.writeGPU(t, i)
+			}
 		}
 		bind(t, s.address(i), driver)
 	}

@@ -189,6 +189,8 @@ func (j *Judge) unobserved(d *collector.Device, st *device, l *look) (code, text
 	sourced := l.examined || d.Class != collector.FPGA && (d.Vendor != "amd" || d.Parent != "" || j.logged)
 	st.sourced = st.sourced || l.answers && sourced
 	switch {
+	case d.Down == collector.ReasonUnbound: // nothing on it can run or fail: degraded
+		return "", ""
 	case !l.answers && d.Reserved():
 		return NoAnswer, "the kernel driver " + d.Driver + " reserves the device for a virtual machine or a program"
 	case !l.answers:

@@ -96,6 +96,11 @@ var cases = []history{
 		{after: minute, facts: facts(down("offline")), want: "failed inspect device_down no_answer"},
 	}},
 
+	{"a device that was taken from its driver", []step{
+		{facts: facts(down(collector.ReasonUnbound)), want: "degraded inspect device_unbound"},
+		{after: hour, news: news(xid(79)), facts: facts(down(collector.ReasonUnbound)), want: "failed reboot xid_79 device_unbound"},
+	}},
+
 	{"a load of the driver that does not find the device", []step{
 		{facts: facts(unseen), news: news(xid(79, past(2*minute)), event(collector.EventDriverLoaded, of(""), past(minute))), want: "failed reboot xid_79 no_answer"},
 		{after: hour, facts: facts(unseen), want: "failed reboot xid_79 no_answer"},
