@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
 
+	"github.com/accel-exporter/accel-exporter/collector/kernellog"
 	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
@@ -55,6 +56,9 @@ func runExporter(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	names, err := openIdentities(f.stateDir, &f.sources, log)
 	if err != nil {
 		return err
+	}
+	if f.stateDir == "" && len(cfg.alertmanager.Endpoints) > 0 && !*f.sources.enabled[kernellog.Name] {
+		log.Warn("A restart of the exporter ends alerts on faults that only an event reported; --path.state keeps them")
 	}
 	j, err := openJudges(&f.judges, f.sources.procfs, names, allocs.judge)
 	if err != nil {

@@ -114,6 +114,28 @@ func target(t *testing.T, monitor object, labels map[string]string) map[string]s
 	return labels
 }
 
+// TestStateDirectory: nodes that send alerts remember faults over a roll-out, if the
+// container can write to the folder that the kubelet makes.
+func TestStateDirectory(t *testing.T) {
+	for flags, want := range map[string]string{
+		"logLevel=info": "",
+		"config.alertmanager.endpoints[0].url=http://a:9093":                 "/var/lib/accel-exporter",
+		"nodeRules.alertmanagers={http://a:9093}":                            "/var/lib/accel-exporter",
+		"nodeRules.alertmanagers={http://a:9093},stateDirectory=/srv/state":  "/srv/state",
+		"nodeRules.alertmanagers={http://a:9093},podResources.enabled=false": "",
+	} {
+		got := ""
+		for _, v := range podSpec(t, objects(t, "", "--set="+flags)).Volumes {
+			if v.Name == "state" {
+				got = v.HostPath.Path
+			}
+		}
+		if got != want {
+			t.Errorf("%s: state in %q, want %q", flags, got, want)
+		}
+	}
+}
+
 // TestPlaces: rules and dashboards can be in the namespace where Prometheus and
 // Grafana look for them, every object has the common labels, and a Prometheus
 // without operator finds the pods by their annotations.

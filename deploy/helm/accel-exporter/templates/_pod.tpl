@@ -7,7 +7,7 @@
 {{- if .releaseDirectory }}
 - --release.directory=/run/accel-exporter
 {{- end }}
-{{- if .stateDirectory }}
+{{- if include "accel-exporter.stateDirectory" $ }}
 - --path.state=/var/lib/accel-exporter
 {{- end }}
 {{- if .config }}
@@ -219,9 +219,9 @@ volumes:
 - name: release
   hostPath: {path: {{ .releaseDirectory | quote }}, type: DirectoryOrCreate}
 {{- end }}
-{{- if .stateDirectory }}
+{{- if include "accel-exporter.stateDirectory" $ }}
 - name: state
-  hostPath: {path: {{ .stateDirectory | quote }}, type: DirectoryOrCreate}
+  hostPath: {path: {{ include "accel-exporter.stateDirectory" $ | quote }}, type: DirectoryOrCreate}
 {{- end }}
 {{- if .bundle.enabled }}
 - name: bundles
@@ -290,7 +290,7 @@ mounts:
 {{- if .releaseDirectory }}
 - {name: release, mountPath: /run/accel-exporter, readOnly: true}
 {{- end }}
-{{- if .stateDirectory }}
+{{- if include "accel-exporter.stateDirectory" $ }}
 - {name: state, mountPath: /var/lib/accel-exporter}
 {{- end }}
 {{- if .bundle.enabled }}
