@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/prometheus/common/model"
 )
 
 // Alert is an alert as Alertmanager lists it.
@@ -30,21 +31,7 @@ type Alert struct {
 func (a *Alert) Name() string { return a.Labels["alertname"] }
 
 // key identifies an alert by all of its labels.
-func (a *Alert) key() string {
-	names := make([]string, 0, len(a.Labels))
-	for name := range a.Labels {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	var b strings.Builder
-	for _, name := range names {
-		b.WriteString(name)
-		b.WriteByte(0)
-		b.WriteString(a.Labels[name])
-		b.WriteByte(0)
-	}
-	return b.String()
-}
+func (a *Alert) key() uint64 { return model.LabelsToSignature(a.Labels) }
 
 // Answer is the answer of one Alertmanager.
 type Answer struct {
@@ -63,7 +50,7 @@ type Answer struct {
 type Alerts struct {
 	settle time.Duration
 	began  time.Time // of answers without a gap
-	known  map[string]*tracked
+	known  map[uint64]*tracked
 	blind  bool // no Alertmanager answered the last time
 	// silent has each Alertmanager without an answer since the start.
 	silent map[string]bool
@@ -80,14 +67,14 @@ type tracked struct {
 // NewAlerts returns an Alerts without alerts. An alert counts as resolved when
 // it has not been listed for settle.
 func NewAlerts(settle time.Duration, now time.Time) *Alerts {
-	return &Alerts{settle: settle, began: now, known: map[string]*tracked{}, blind: true, silent: map[string]bool{}}
+	return &Alerts{settle: settle, began: now, known: map[uint64]*tracked{}, blind: true, silent: map[string]bool{}}
 }
 
 // Listed takes the answers of a pass, one of each Alertmanager. After a gap without any
 // answer, all known alerts count as listed now: an Alertmanager that has restarted lists
 // none at first.
 func (a *Alerts) Listed(now time.Time, answers []Answer) {
-	listed, failed, answered := map[string]*tracked{}, map[string]bool{}, false
+	listed, failed, answered := map[uint64]*tracked{}, map[string]bool{}, false
 	for _, answer := range answers {
 		if answer.Err != nil {
 			failed[answer.Alertmanager] = true
@@ -185,7 +172,7 @@ func (a *Alerts) sorted() []*tracked {
 		list = append(list, s)
 	}
 	slices.SortFunc(list, func(x, y *tracked) int {
-		return cmp.Or(x.StartsAt.Compare(y.StartsAt), strings.Compare(x.key(), y.key()))
+		return cmp.Or(x.StartsAt.Compare(y.StartsAt), cmp.Compare(x.key(), y.key()))
 	})
 	return list
 }

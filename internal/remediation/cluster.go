@@ -13,7 +13,7 @@ var ErrConflict = errors.New("the node has changed since it was read")
 // Cluster is the part of Kubernetes that the Controller uses.
 type Cluster interface {
 	// Nodes returns all nodes.
-	Nodes(ctx context.Context) ([]Node, error)
+	Nodes() []Node
 	// Devices returns the devices of DRA drivers and the rules of this program on them.
 	// The first call begins to watch them. A cluster without them has none.
 	Devices(ctx context.Context) *Devices
@@ -40,10 +40,9 @@ type Eviction string
 // The results of evictions.
 const (
 	Evicted     Eviction = "evicted"
-	EvictGone   Eviction = "gone"     // the pod has left the node
-	EvictBudget Eviction = "refused"  // by its disruption budget; the next pass tries again
-	EvictOther  Eviction = "replaced" // a later pod has the name
-	EvictKept   Eviction = "kept"     // its DaemonSet, or the kubelet, would restart it there
+	EvictGone   Eviction = "gone"    // the pod has left the node, or a later pod has its name
+	EvictBudget Eviction = "refused" // by its disruption budget; the next pass tries again
+	EvictKept   Eviction = "kept"    // its DaemonSet, or the kubelet, would restart it there
 )
 
 // Note is an Event on a node or a pod.

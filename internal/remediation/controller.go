@@ -8,6 +8,8 @@ import (
 	"maps"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Source lists the firing alerts.
@@ -47,7 +49,7 @@ type Controller struct {
 	logged  map[string]logEntry  // the last message, by its subject
 	took    map[string]time.Time // when a node or device was taken out within the last hour, by its UID
 	passes  int
-	m       *metrics
+	actions *prometheus.CounterVec
 }
 
 // New returns a Controller that does nothing yet.
@@ -55,7 +57,7 @@ func New(o Options) *Controller {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Controller{o: o, trigger: make(chan struct{}, 1), m: newMetrics(o.Act)}
+	c := &Controller{o: o, trigger: make(chan struct{}, 1), actions: newActions()}
 	c.policy.Store(o.Policy)
 	return c
 }
@@ -126,24 +128,17 @@ func (c *Controller) pass(ctx context.Context) {
 	c.alerts.settle = policy.Settle
 	answers := c.o.Alerts.List(ctx)
 	c.alerts.Listed(began, answers)
-	c.m.listed(answers)
 	for _, a := range answers {
 		if a.Err != nil {
 			c.o.Log.Warn("Cannot list alerts; nodes whose alerts only this Alertmanager knows stay out", "alertmanager", a.Alertmanager, "err", a.Err)
 		}
 	}
-	nodes, err := c.o.Cluster.Nodes(ctx)
-	if err != nil {
-		c.o.Log.Warn("Nodes cannot be listed", "err", err)
-		c.m.failed.WithLabelValues().Inc()
-		return
-	}
-	now := &Situation{Nodes: nodes, Alerts: c.alerts, Now: began}
+	now := &Situation{Nodes: c.o.Cluster.Nodes(), Alerts: c.alerts, Now: began}
 	if policy.devices() {
 		if now.Devices = c.o.Cluster.Devices(ctx); now.Devices.Err != nil {
 			c.o.Log.Warn("Devices of DRA drivers are not known; nothing is done for alerts of rules with device", "err", now.Devices.Err)
 		}
-		c.m.done("devices", map[bool]string{true: "done", false: "error"}[now.Devices.Err == nil])
+		c.done("devices", map[bool]string{true: "done", false: "error"}[now.Devices.Err == nil])
 	}
 	now.Deleted = c.deleted(policy.subjects(now), began)
 	returning := policy.Returning(now)
@@ -151,11 +146,12 @@ func (c *Controller) pass(ctx context.Context) {
 	now.Missing = c.prove(ctx, returning)
 	now.Evidence = c.evidence(ctx, policy, policy.failing(now), began)
 	plan := policy.Plan(now)
-	steps := plan.steps()
+	for _, a := range answers {
+		plan.Alertmanagers[a.Alertmanager] = a.Err == nil
+	}
 	c.plan.Store(plan)
-	c.m.planned(plan)
 	c.retryNotes(ctx)
-	for _, s := range steps {
+	for _, s := range plan.steps() {
 		c.logStep(s)
 		if c.o.Act && ctx.Err() == nil {
 			c.do(ctx, policy, s)
@@ -171,7 +167,6 @@ func (c *Controller) pass(ctx context.Context) {
 		c.logOnce(node, "Alerts name a node that does not exist", "node", node)
 	}
 	c.forget(began)
-	c.m.passed(began, c.o.Now())
 }
 
 // deleted counts the nodes and devices that were taken out within the last hour and are
@@ -264,14 +259,14 @@ func action(s *Step) string {
 func (c *Controller) result(s *Step, action string, err error) {
 	switch {
 	case err == nil:
-		c.m.done(action, "done")
+		c.done(action, "done")
 		c.o.Log.Info("Action done", "action", action, "node", s.Node.Name, "device", s.Node.device(), "alerts", s.Alerts)
 	case errors.Is(err, ErrConflict):
-		c.m.done(action, "conflict")
+		c.done(action, "conflict")
 		c.logOnce(s.Node.key()+"/conflict", "Action not done: the node or device has changed since it was read", "action", action, "node", s.Node.Name, "device", s.Node.device())
 		c.Trigger()
 	default:
-		c.m.done(action, "error")
+		c.done(action, "error")
 		c.o.Log.Error("Action failed", "action", action, "node", s.Node.Name, "device", s.Node.device(), "err", err)
 	}
 }
@@ -279,13 +274,13 @@ func (c *Controller) result(s *Step, action string, err error) {
 func (c *Controller) evicted(s *Step, p *Pod, how Eviction, err error) {
 	switch {
 	case err != nil:
-		c.m.done("evict", "error")
+		c.done("evict", "error")
 		c.o.Log.Error("Eviction failed", "namespace", p.Namespace, "pod", p.Name, "node", s.Node.Name, "err", err)
 	case how == Evicted:
-		c.m.done("evict", "done")
+		c.done("evict", "done")
 		c.o.Log.Info("Pod evicted", "namespace", p.Namespace, "pod", p.Name, "node", s.Node.Name, "alert", p.Alert)
 	case how == EvictBudget:
-		c.m.done("evict", "refused")
+		c.done("evict", "refused")
 		c.logOnce(s.Node.Name+"/"+p.Namespace+"/"+p.Name, "A disruption budget refuses the eviction of a pod", "namespace", p.Namespace, "pod", p.Name)
 	case how == EvictKept:
 		c.logOnce(s.Node.Name+"/"+p.Namespace+"/"+p.Name, "A pod is not evicted because it would be restarted on the node", "namespace", p.Namespace, "pod", p.Name)

@@ -57,17 +57,14 @@ func (c *cluster) do(what string, thing func() error) error {
 	return nil
 }
 
-func (c *cluster) Nodes(context.Context) (list []Node, err error) {
-	err = c.do("list", func() error {
-		for name, n := range c.nodes {
-			if was := c.was[name]; c.stale && was != nil {
-				n = was
-			}
-			list = append(list, *n)
+func (c *cluster) Nodes() (list []Node) {
+	for name, n := range c.nodes {
+		if was := c.was[name]; c.stale && was != nil {
+			n = was
 		}
-		return nil
-	})
-	return list, err
+		list = append(list, *n)
+	}
+	return list
 }
 
 func (c *cluster) change(name string, change func(Node) Node) {

@@ -112,21 +112,9 @@ var (
 	}
 	lastPass = &collector.Metric{
 		Name:  "accel_remediator_last_pass_timestamp_seconds",
-		Help:  "When the last pass that listed the nodes ended, seconds since the epoch.",
+		Help:  "When the last pass made its plan, seconds since the epoch.",
 		Kind:  collector.Mark,
 		Range: timestamp,
-	}
-	lastPassDuration = &collector.Metric{
-		Name:  "accel_remediator_last_pass_duration_seconds",
-		Help:  "Duration of the last pass that listed the nodes.",
-		Kind:  collector.Gauge,
-		Range: count,
-	}
-	failedPasses = &collector.Metric{
-		Name:  "accel_remediator_failed_passes_total",
-		Help:  "Passes that failed to list the nodes since the process started.",
-		Kind:  collector.Counter,
-		Range: count,
 	}
 	leader = &collector.Metric{
 		Name:  "accel_remediator_leader",
@@ -146,7 +134,7 @@ var (
 // of rules and dashboards. None of them is in a Snapshot.
 func Metrics() []*collector.Metric {
 	all := []*collector.Metric{
-		acting, actionsTotal, alertsListed, alertsWithoutNode, breakerOpen, failedPasses, lastPassDuration, lastPass, leader,
+		acting, actionsTotal, alertsListed, alertsWithoutNode, breakerOpen, lastPass, leader,
 		nodeInspection, nodeOut, plannedNodes, policyReloaded, poolDevicesOut, poolNodes, poolNodesOut, unknownNodes, withheldNodes,
 	}
 	for i, m := range all {

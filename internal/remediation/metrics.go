@@ -1,7 +1,6 @@
 package remediation
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,47 +12,21 @@ import (
 // count every node.
 const maxNamed = 1000
 
-// metrics are the metrics of a Controller.
-type metrics struct {
-	mu                      sync.Mutex // locked while a plan replaces another
-	actions                 *prometheus.CounterVec
-	withheld, dry           *prometheus.GaugeVec
-	nodes, out, open        *prometheus.GaugeVec
-	devices                 *prometheus.GaugeVec
-	since, inspection       *prometheus.GaugeVec
-	unknown, nameless       *prometheus.GaugeVec
-	listing                 *prometheus.GaugeVec
-	acting, lastTime, lasts *prometheus.GaugeVec
-	failed                  *prometheus.CounterVec
-}
-
-func newMetrics(act bool) *metrics {
-	m := &metrics{
-		actions: counter(actionsTotal), withheld: gauge(withheldNodes), dry: gauge(plannedNodes),
-		nodes: gauge(poolNodes), out: gauge(poolNodesOut), devices: gauge(poolDevicesOut), open: gauge(breakerOpen),
-		since: gauge(nodeOut), inspection: gauge(nodeInspection),
-		unknown: gauge(unknownNodes), nameless: gauge(alertsWithoutNode), listing: gauge(alertsListed),
-		acting: gauge(acting), lastTime: gauge(lastPass), lasts: gauge(lastPassDuration), failed: counter(failedPasses),
-	}
-	m.acting.WithLabelValues().Set(value(act))
-	m.failed.WithLabelValues()
+// newActions returns the counter of actions. Each series is there from the start, so that
+// the first action counts as an increase.
+func newActions() *prometheus.CounterVec {
+	actions := prometheus.NewCounterVec(prometheus.CounterOpts{Name: actionsTotal.Name, Help: actionsTotal.Help}, actionsTotal.Labels)
 	for action, results := range map[string][]string{
 		"take_out": {"conflict"}, "mark": {"conflict"}, "let_in": {"conflict"}, "forget": {"conflict"}, "devices": nil, "test": nil, "condition": nil, "event": nil, "evict": {"refused"}, "call": nil,
 	} {
 		for _, result := range append(results, "done", "error") {
-			m.actions.WithLabelValues(action, result) // so that the first action counts as an increase
+			actions.WithLabelValues(action, result)
 		}
 	}
-	return m
+	return actions
 }
 
-func gauge(m *collector.Metric) *prometheus.GaugeVec {
-	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: m.Name, Help: m.Help}, m.Labels)
-}
-
-func counter(m *collector.Metric) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
-}
+func (c *Controller) done(action, result string) { c.actions.WithLabelValues(action, result).Inc() }
 
 // Process returns the metrics of the process: whether it has the lease, and
 // whether it loaded its policy file.
@@ -70,39 +43,29 @@ func (c *Controller) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (c *Controller) Collect(ch chan<- prometheus.Metric) {
-	m := c.m
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, part := range []prometheus.Collector{
-		m.actions, m.withheld, m.dry, m.nodes, m.out, m.devices, m.open, m.since, m.inspection,
-		m.unknown, m.nameless, m.listing, m.acting, m.lastTime, m.lasts, m.failed,
-	} {
-		part.Collect(ch)
+	set := func(m *collector.Metric, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(m.Name, m.Help, m.Labels, nil), prometheus.GaugeValue, value, labels...)
+	}
+	c.actions.Collect(ch)
+	set(acting, value(c.o.Act))
+	if p := c.plan.Load(); p != nil {
+		p.collect(set)
 	}
 }
 
-func (m *metrics) done(action, result string) { m.actions.WithLabelValues(action, result).Inc() }
-
-func (m *metrics) listed(answers []Answer) {
-	for _, a := range answers {
-		m.listing.WithLabelValues(a.Alertmanager).Set(value(a.Err == nil))
+// collect sets the metrics of a plan. Those of single nodes and devices are by the
+// annotations that they had when they were listed.
+func (p *Plan) collect(set func(m *collector.Metric, value float64, labels ...string)) {
+	set(lastPass, seconds(p.Time))
+	set(unknownNodes, float64(len(p.Unknown)))
+	set(alertsWithoutNode, float64(len(p.WithoutNode)))
+	for host, answers := range p.Alertmanagers {
+		set(alertsListed, value(answers), host)
 	}
-}
-
-func (m *metrics) passed(began, ended time.Time) {
-	m.lastTime.WithLabelValues().Set(seconds(ended))
-	m.lasts.WithLabelValues().Set(ended.Sub(began).Seconds())
-}
-
-func (m *metrics) planned(p *Plan) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.unknown.WithLabelValues().Set(float64(len(p.Unknown)))
-	m.nameless.WithLabelValues().Set(float64(len(p.WithoutNode)))
-	m.pools(p)
-	m.named(p)
 	planned := map[string]int{"take_out": 0, "mark": 0, "let_in": 0, "forget": 0, "evict": 0, "call": 0}
+	withheld, named := map[[2]string]int{}, 0
 	for _, s := range p.steps() {
+		withheld[[2]string{s.Pool, s.Withheld}]++
 		if !s.Patch.Empty() {
 			planned[action(s)]++
 		}
@@ -112,48 +75,26 @@ func (m *metrics) planned(p *Plan) {
 		if len(s.Call) > 0 {
 			planned["call"]++
 		}
-	}
-	for action, n := range planned {
-		m.dry.WithLabelValues(action).Set(float64(n))
-	}
-}
-
-// pools sets the metrics of the pools.
-func (m *metrics) pools(p *Plan) {
-	for _, vec := range []*prometheus.GaugeVec{m.nodes, m.out, m.devices, m.open, m.withheld} {
-		vec.Reset()
-	}
-	for _, pool := range p.Pools {
-		m.nodes.WithLabelValues(pool.Name).Set(float64(pool.Nodes))
-		m.out.WithLabelValues(pool.Name).Set(float64(pool.Out))
-		m.devices.WithLabelValues(pool.Name).Set(float64(pool.Devices))
-		m.open.WithLabelValues(pool.Name).Set(value(pool.Open))
-		for _, reason := range Withheld {
-			m.withheld.WithLabelValues(pool.Name, reason).Set(0)
-		}
-	}
-	for _, s := range p.steps() {
-		if s.Withheld != "" {
-			m.withheld.WithLabelValues(s.Pool, s.Withheld).Inc()
-		}
-	}
-}
-
-// named sets the metrics of single nodes and devices by the annotations that they had when
-// they were listed.
-func (m *metrics) named(p *Plan) {
-	m.since.Reset()
-	m.inspection.Reset()
-	named := 0
-	for _, s := range p.steps() {
 		r := s.Node.record()
 		if r == nil || named == maxNamed {
 			continue
 		}
 		named++
-		m.since.WithLabelValues(s.Pool, s.Node.Name, s.Node.device()).Set(seconds(r.Since))
+		set(nodeOut, seconds(r.Since), s.Pool, s.Node.Name, s.Node.device())
 		if s.Node.inspected() {
-			m.inspection.WithLabelValues(s.Pool, s.Node.Name, s.Node.device()).Set(1)
+			set(nodeInspection, 1, s.Pool, s.Node.Name, s.Node.device())
+		}
+	}
+	for action, n := range planned {
+		set(plannedNodes, float64(n), action)
+	}
+	for _, pool := range p.Pools {
+		set(poolNodes, float64(pool.Nodes), pool.Name)
+		set(poolNodesOut, float64(pool.Out), pool.Name)
+		set(poolDevicesOut, float64(pool.Devices), pool.Name)
+		set(breakerOpen, value(pool.Open), pool.Name)
+		for _, reason := range Withheld {
+			set(withheldNodes, float64(withheld[[2]string{pool.Name, reason}]), pool.Name, reason)
 		}
 	}
 }

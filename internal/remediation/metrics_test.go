@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/sim/golden"
 )
 
@@ -67,7 +68,7 @@ func TestPageWithoutPlan(t *testing.T) {
 			names = append(names, strings.Fields(name)[0])
 		}
 	}
-	want := []string{acting.Name, actionsTotal.Name, failedPasses.Name, leader.Name, policyReloaded.Name}
+	want := []string{acting.Name, actionsTotal.Name, leader.Name, policyReloaded.Name}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}
@@ -85,20 +86,18 @@ func TestNamedNodes(t *testing.T) {
 	if out := page(t, r.c, true, true); strings.Contains(out, nodeOut.Name+"{") {
 		t.Error(out)
 	}
-	m := newMetrics(true)
 	record := map[string]string{RecordAnnotation: text(Record{Since: noon}), InspectAnnotation: "required"}
-	m.planned(&Plan{Nodes: slices.Collect(func(yield func(Step) bool) {
+	r.c.plan.Store(&Plan{Nodes: slices.Collect(func(yield func(Step) bool) {
 		for i := range maxNamed + 1 {
 			if !yield(Step{Node: Node{Name: fmt.Sprint(i), Annotations: record}}) {
 				return
 			}
 		}
 	})})
-	for _, vec := range []*prometheus.GaugeVec{m.since, m.inspection} {
-		series := make(chan prometheus.Metric, 2*maxNamed)
-		vec.Collect(series)
-		if len(series) != maxNamed {
-			t.Errorf("%d series", len(series))
+	out := page(t, r.c, true, true)
+	for _, m := range []*collector.Metric{nodeOut, nodeInspection} {
+		if n := strings.Count(out, "\n"+m.Name+"{"); n != maxNamed {
+			t.Errorf("%d series", n)
 		}
 	}
 }

@@ -79,7 +79,7 @@ const maxPending = 1000
 // reason for the note is gone by then.
 func (c *Controller) create(ctx context.Context, n *Note) {
 	err := c.o.Cluster.Note(ctx, n)
-	c.m.done("event", map[bool]string{true: "done", false: "error"}[err == nil])
+	c.done("event", map[bool]string{true: "done", false: "error"}[err == nil])
 	if err != nil {
 		c.logOnce("note "+n.Node.Name, "An Event cannot be created", "node", n.Node.Name, "err", err)
 		if len(c.pending) < maxPending {

@@ -36,6 +36,10 @@ var Withheld = []string{
 
 // Plan lists the actions that are due now. As JSON it is the page /debug/plan.
 type Plan struct {
+	// Time is when it was made.
+	Time time.Time `json:"time"`
+	// Alertmanagers are whether each Alertmanager answered.
+	Alertmanagers map[string]bool `json:"alertmanagers"`
 	// Nodes are the nodes that are out or have alerts, by name.
 	Nodes []Step `json:"nodes"`
 	// Devices are the single devices that are out or have alerts, by node and ID.
@@ -137,7 +141,7 @@ func (p *Policy) Returning(s *Situation) (list []Node) {
 // Plan returns the actions that are due. Once they are done, the next plan has
 // none.
 func (p *Policy) Plan(in *Situation) *Plan {
-	plan := &Plan{WithoutNode: p.withoutNode(in.Alerts)}
+	plan := &Plan{Time: in.Now, Alertmanagers: map[string]bool{}, WithoutNode: p.withoutNode(in.Alerts)}
 	subjects := p.subjects(in)
 	wants := p.wants(in, subjects)
 	slices.SortFunc(subjects, func(a, b Node) int { return strings.Compare(a.key(), b.key()) })

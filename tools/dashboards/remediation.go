@@ -68,12 +68,11 @@ func remediationActions() panel {
 func remediationWorks() panel {
 	return half(panel{
 		kind: timeline, title: "It can be relied upon", states: []state{{"0", "no", red}, {"1", "yes", green}}, empty: noRemediator,
-		about: "Whether an Alertmanager answers, the policy of the file is in force, exactly one process has the lease, passes list the nodes, and every node in alerts is known. Each of them has an alert.",
+		about: "Whether an Alertmanager answers, the policy of the file is in force, exactly one process has the lease, and every node in alerts is known. Each of them has an alert.",
 		queries: []query{
 			{`min by (cluster) (accel_remediator_alerts_listed{` + inAny + `})`, "{{cluster}} Alertmanager answers"},
 			{`min by (cluster) (accel_remediator_policy_last_reload_successful{` + inAny + `})`, "{{cluster}} policy is the file's"},
 			{`sum by (cluster) (accel_remediator_leader{` + inAny + `}) == bool 1`, "{{cluster}} one has the lease"},
-			{`1 - clamp_max(max by (cluster) (` + grew(`accel_remediator_failed_passes_total{`+inAny+`}`) + `), 1)`, "{{cluster}} nodes can be listed"},
 			{`max by (cluster) (accel_remediator_unknown_nodes{` + inAny + `}) == bool 0`, "{{cluster}} nodes are known"},
 		},
 	})

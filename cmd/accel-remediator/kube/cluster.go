@@ -5,7 +5,6 @@ package kube
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -84,17 +83,14 @@ func (c *Cluster) Synced(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), c.nodes.HasSynced)
 }
 
-// Nodes implements remediation.Cluster.
-func (c *Cluster) Nodes(context.Context) ([]remediation.Node, error) {
-	if !c.nodes.HasSynced() {
-		return nil, errors.New("the API server has not listed the nodes yet")
-	}
+// Nodes implements remediation.Cluster. The list is empty before Synced returns.
+func (c *Cluster) Nodes() []remediation.Node {
 	list := c.nodes.GetStore().List()
 	nodes := make([]remediation.Node, 0, len(list))
 	for _, n := range list {
 		nodes = append(nodes, plain(n.(*corev1.Node)))
 	}
-	return nodes, nil
+	return nodes
 }
 
 // change calls send, which changes the cluster by one request, if this process

@@ -122,10 +122,8 @@ func (c *Cluster) Evict(ctx context.Context, node string, p *remediation.Pod) (r
 		return remediation.EvictGone, nil
 	case err != nil:
 		return "", err
-	case !runsOn(pod, node):
+	case !runsOn(pod, node), later(pod, p.Before):
 		return remediation.EvictGone, nil
-	case later(pod, p.Before):
-		return remediation.EvictOther, nil
 	case restarts(pod):
 		return remediation.EvictKept, nil
 	}
