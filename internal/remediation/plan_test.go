@@ -277,7 +277,9 @@ func TestLimits(t *testing.T) {
 func TestBreaker(t *testing.T) {
 	r := newRig(t, 4)
 	r.nodes["n10"] = &Node{Name: "n10", Version: "1", Labels: map[string]string{"pool": "b"}}
-	var listed []Alert
+	listed := []Alert{alert("Lost", 3, noon.Add(-time.Hour))}
+	r.pass(t, time.Minute, listed...)
+	listed = append(listed, lostOn(3, noon)) // of a node that is out
 	for i := range 3 {
 		listed = append(listed, lostOn(i, noon))
 	}
@@ -296,7 +298,10 @@ func TestBreaker(t *testing.T) {
 	if r.nodes["n10"].Labels[HealthLabel] != "failed" {
 		t.Error("the breaker affects another pool")
 	}
-	if p := r.pass(t, 2*time.Minute, listed[1:]...); p.Pools[0].Open || r.nodes["n01"].Labels[HealthLabel] != "failed" {
+	if s := r.step(3); s.Withheld != WithheldBreaker || r.pods["ml/train-3"] == "" {
+		t.Errorf("a pod is evicted: %+v", s)
+	}
+	if p := r.pass(t, 2*time.Minute, listed[3:]...); p.Pools[0].Open || r.nodes["n01"].Labels[HealthLabel] != "failed" {
 		t.Errorf("%+v", p)
 	}
 }
@@ -504,6 +509,9 @@ func TestReturnsPerHour(t *testing.T) {
 // the policy cannot set, and a forged history withholds no other node.
 func TestForgedAnnotations(t *testing.T) {
 	r := newRig(t, 20)
+	for i := 10; i < 20; i++ {
+		r.nodes[fmt.Sprintf("n%02d", i)].Annotations = map[string]string{HistoryAnnotation: text([]time.Time{noon.AddDate(8000-2026, 0, 0)})}
+	}
 	foreign := Taint{"node.kubernetes.io/unreachable", "", "NoExecute"}
 	r.nodes["n00"].Taints = []Taint{foreign}
 	r.nodes["n00"].Annotations = map[string]string{
@@ -537,18 +545,22 @@ func TestOneBudget(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 
-	r = newRig(t, 10)
-	r.policy.Limits, r.policy.Breaker.Share = Limits{1, 10000, 100}, 0.3
-	var mild, all []Alert
-	for i := range 10 {
-		mild = append(mild, alert("Slow", i, noon.Add(time.Duration(i-100)*time.Hour)))
-		all = append(all, alert("Lost", i, noon.Add(time.Hour)))
-	}
-	r.pass(t, time.Hour, mild...)
-	r.pass(t, time.Minute, append(mild, all...)...)
-	for i := range 10 {
-		if s := r.step(i); s.Withheld != WithheldBreaker || r.nodes[s.Node.Name].Unschedulable {
-			t.Errorf("%+v", s)
+	for _, out := range []bool{false, true} { // for the mild alerts
+		r = newRig(t, 10)
+		r.policy.Limits, r.policy.Breaker.Share = Limits{1, 10000, 100}, 0.3
+		var mild, all []Alert
+		for i := range 10 {
+			mild = append(mild, alert("Slow", i, noon.Add(time.Duration(i-100)*time.Hour)))
+			all = append(all, alert("Lost", i, noon.Add(time.Hour)))
+		}
+		if r.now = noon.Add(time.Hour); out {
+			r.pass(t, time.Minute, mild...)
+		}
+		r.pass(t, time.Minute, append(mild, all...)...)
+		for i := range 10 {
+			if s := r.step(i); s.Withheld != WithheldBreaker || r.nodes[s.Node.Name].Unschedulable {
+				t.Errorf("out %t: %+v", out, s)
+			}
 		}
 	}
 }

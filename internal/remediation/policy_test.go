@@ -13,6 +13,7 @@ func TestMistakes(t *testing.T) {
 		"rules: [{match: {alertname: 'Own.*'}, health: failed}]":                                                                                `rules[0].match.alertname: found "Own.*", which is no alert of this project; list your own in alerts`,
 		"rules: [{match: {severity: critical}, health: failed}, {match: {alertname: AcceleratorFailed, severity: critical}, health: degraded}]": "rules[1]: found a rule that never applies, because rules[0] matches each of its alerts",
 		"rules: [{match: {alertname: 'Accelerator.*'}, health: failed}, {match: {alertname: 'AcceleratorFailed'}, health: degraded}]":           "rules[1]: found a rule that never applies",
+		"rules: []":                                                    "rules: found no rule",
 		"rules: [{health: failed}]":                                    "rules[0]: found no pattern",
 		"rules: [{match: {alertname: '('}}]":                           `rules[0].match.alertname: found "(", which is no regular expression`,
 		"rules: [{match: {a: b}, cordon: true}]":                       "rules[0]: found no health",
