@@ -87,7 +87,7 @@ func podsOnSick(allocations string) string {
 func incidentsOf(selector string) panel {
 	reported := `accel_device_incident_timestamp_seconds{` + selector + `}`
 	silent := `label_replace(` + verdict(`parent="",`+selector, "degraded|failed|unknown") + `, "kind", "$1", "state", "(.+)")`
-	silent = `label_replace(` + silent + `, "summary", "The device is not observed.", "kind", "unknown")`
+	silent = `label_replace(` + silent + `, "summary", "Its faults are not observed.", "kind", "unknown")`
 	silent = `label_replace(` + silent + `, "summary", "It is not described yet.", "kind", "failed|degraded")`
 	return incidentTable(reported + ` or on (` + target + `, device) ` + silent)
 }
