@@ -295,21 +295,14 @@ var (
 		Level:  inForce,
 	})
 	// Read by hand: why the sensors of a card are absent.
-	FPGAControllerStalled = define(Metric{
-		Name:  "accel_fpga_controller_stalled",
-		Help:  "1 if the board controller no longer updates its sensors. Their values are then absent.",
-		Kind:  Gauge,
-		Range: boolean,
-		From:  []string{"XRT xmc.m.*/xmc_heartbeat_stall, in a virtual machine xmc.u.*/xmc_heartbeat_count"},
-	})
 	FPGAControllerReady = define(Metric{
 		Name:   "accel_fpga_controller_ready",
-		Help:   "1 if a controller of a Versal card is ready. Absent for a controller that has not been ready since the exporter started: not every card has each of them.",
+		Help:   "1 if a controller of the card is ready. At 0 its sensors are out of date and absent. Absent for a controller of a Versal card that has not been ready since the exporter started: not every card has each of them.",
 		Kind:   Gauge,
 		Labels: []string{"controller"},
 		Range:  boolean,
-		Values: []string{"controller: sc (satellite controller, which measures the board), ps (processors), pl (programmable logic)"},
-		From:   []string{"XRT xgq_vmr.m.*/vmr_status, SC_IS_READY, PS_IS_READY, PL_IS_READY"},
+		Values: []string{"controller: cmc (measures the board of an Alveo card); of a Versal card sc (satellite controller, which measures the board), ps (processors), pl (programmable logic)"},
+		From:   []string{"XRT xgq_vmr.m.*/vmr_status, SC_IS_READY, PS_IS_READY, PL_IS_READY; xmc.m.*/xmc_heartbeat_stall, in a virtual machine xmc.u.*/xmc_heartbeat_count"},
 		Level:  onAttention,
 	})
 	FanSpeed = define(Metric{

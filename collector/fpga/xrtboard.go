@@ -112,7 +112,7 @@ func (a *alveo) board(r *reading) {
 		return
 	}
 	if stalled, ok := a.stalled(r, dir); ok {
-		r.SetBool(collector.FPGAControllerStalled, stalled)
+		r.SetBool(collector.FPGAControllerReady, !stalled, "cmc")
 		if stalled {
 			return // the sensor files are out of date
 		}
@@ -154,7 +154,7 @@ func (a *alveo) stalled(r *reading, dir string) (stalled, ok bool) {
 	if a.mgmt.dir != "" {
 		return a.flag(r, dir+"/xmc_heartbeat_stall")
 	}
-	beats, ok := r.unsigned(collector.FPGAControllerStalled, 0, dir+"/xmc_heartbeat_count")
+	beats, ok := r.unsigned(collector.FPGAControllerReady, 0, dir+"/xmc_heartbeat_count")
 	if beats != a.beats {
 		a.beats, a.beat = beats, r.now
 	}

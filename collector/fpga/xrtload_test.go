@@ -193,15 +193,15 @@ func TestStalledController(t *testing.T) {
 		n := newNode(t, load(t, "variants/u250-user-only"))
 		s := open(t, n.fs(), quiet)
 		for _, step := range []struct {
-			count   string
-			stalled float64
-		}{{"7", 0}, {"8", 0}, {"8", 1}, {"9", 0}} {
+			count string
+			ready float64
+		}{{"7", 1}, {"8", 1}, {"8", 0}, {"9", 1}} {
 			n.tree.Set(u250+"/xmc.u.18874368/xmc_heartbeat_count", step.count+"\n")
 			n.put(n.tree)
 			time.Sleep(11 * time.Second)
 			d := one(t, sample(t, s))
-			want(t, d, step.stalled, collector.FPGAControllerStalled)
-			if _, known := value(d, collector.TemperatureCelsius, "fpga"); known == (step.stalled == 1) {
+			want(t, d, step.ready, collector.FPGAControllerReady, "cmc")
+			if _, known := value(d, collector.TemperatureCelsius, "fpga"); known != (step.ready == 1) {
 				t.Errorf("count %s: the temperature is known: %t", step.count, known)
 			}
 		}

@@ -171,7 +171,6 @@ func TestFPGAs(t *testing.T) {
 	}{
 		{"sound", facts(family(firewall, 0, "0"), family(latched, 0, "fme", "fabric"), family(state, 1, "fpga0", "operating"), family("accel_fpga_memory_calibrated", 1, "0")), hour, "healthy none"},
 		{"a controller that is no longer ready", facts(family("accel_fpga_controller_ready", 0, "sc")), 2 * minute, "degraded inspect fpga_controller_not_ready"},
-		{"a controller that has stopped", facts(family("accel_fpga_controller_stalled", 1)), 2 * minute, "degraded inspect fpga_controller_stalled"},
 		{"stopped clocks", facts(family("accel_clock_hertz", 0, "kernel")), 0, "failed reset fpga_clocks_stopped"},
 		{"a clock of a GPU that sleeps", facts(family("accel_clock_hertz", 0, "sm"), sound), hour, "healthy none"},
 		{"rail, at first", facts(family("accel_fpga_voltage_volts", 4.1, "3.3v"), family("accel_fpga_voltage_limit_volts", 3.9, "3.3v", "critical")), 9 * second, "healthy none"},
