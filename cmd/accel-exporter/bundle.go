@@ -145,14 +145,6 @@ func (p *serving) unwritten() []status.Remark {
 	}}
 }
 
-// bundles are the bundles for the status page.
-func (p *serving) bundles() (list []status.Bundle) {
-	for _, f := range p.recorder.List() {
-		list = append(list, status.Bundle{Name: f.Name, Fault: f.Fault, Devices: f.Devices, Size: f.Size, SHA256: f.SHA256, Sent: f.Sent})
-	}
-	return list
-}
-
 // bundleCommand is `accel-exporter bundle`: it prints a bundle, or gets one of a device
 // from a running exporter.
 func bundleCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {

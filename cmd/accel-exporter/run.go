@@ -89,11 +89,11 @@ func runExporter(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		traces = followTraces(sender, &f.pods, allocs, node.sampler)
 		serve.registry.MustRegister(traces)
 	}
+	serve.recorder = openRecorder(&f.bundles, node, log)
 	page := statusOptions(f, node, serve.alerts)
 	page.Remarks = func() []status.Remark { return slices.Concat(f.remarks(), serve.reload.refusals(), serve.unwritten()) }
-	page.Bundles, page.Permits = serve.bundles, f.permits
+	page.Bundles, page.Permits = serve.recorder.List, f.permits
 	serve.page = status.New(page)
-	serve.recorder = openRecorder(&f.bundles, node, log)
 	node.sampler.AddJudge(serve.recorder) // last of the judges, because it records what they conclude
 	if f.bundles.directory != "" {
 		serve.registry.MustRegister(serve.recorder)

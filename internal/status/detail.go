@@ -134,30 +134,47 @@ func (v *View) detail(s *collector.Snapshot, id string) bool {
 	return true
 }
 
-// facts adds the labels of the info families.
+// Identity is what identifies a device, in the order in which a vendor's form asks for it.
+func Identity(d *collector.Device) (list []Fact) {
+	add := func(name, value string) {
+		if value != "" {
+			list = append(list, Fact{name, value})
+		}
+	}
+	label := func(m *collector.Metric, name string) string { return Label(d, m, name) }
+	add("serial number", label(collector.DeviceInfo, "serial"))
+	add("part number", label(collector.DeviceInfo, "board_part_number"))
+	add("model", cmp.Or(label(collector.DeviceInfo, "model"), d.Model))
+	add("id", d.ID)
+	add("PCI address", cmp.Or(label(collector.DeviceInfo, "pci_address"), d.PCI))
+	add("index", label(collector.DeviceInfo, "index"))
+	for _, name := range collector.PlatformInfo.Labels {
+		add(strings.ReplaceAll(name, "_", " "), label(collector.PlatformInfo, name))
+	}
+	for i := range d.Readings {
+		switch r := &d.Readings[i]; r.Metric {
+		case collector.FirmwareInfo:
+			add("firmware "+r.Label("component"), r.Label("version"))
+		case collector.FPGABitstreamInfo:
+			add(strings.TrimSpace("bitstream "+r.Label("region")+" "+r.Label("kind")), r.Label("id"))
+		}
+	}
+	add("kernel driver", d.Driver)
+	return list
+}
+
+// facts adds what identifies the device and describes it.
 func (o *Detail) facts(d *collector.Device) {
+	o.Facts = Identity(d)
 	add := func(name, value string) {
 		if value != "" {
 			o.Facts = append(o.Facts, Fact{name, value})
 		}
 	}
-	add("id", d.ID)
 	add("parent", d.Parent)
 	add("vendor", d.Vendor)
-	add("model", d.Model)
-	add("PCI address", d.PCI)
-	for _, name := range []string{"architecture", "numa_node", "serial", "board_part_number", "profile"} {
+	for _, name := range []string{"architecture", "numa_node", "profile"} {
 		add(strings.ReplaceAll(name, "_", " "), Label(d, collector.DeviceInfo, name))
-	}
-	add("kernel driver", d.Driver)
-	for i := range d.Readings {
-		r := &d.Readings[i]
-		switch {
-		case r.Metric == collector.FirmwareInfo && len(r.Labels) > 1:
-			add("firmware "+r.Labels[0], r.Labels[1])
-		case r.Metric == collector.FPGABitstreamInfo && len(r.Labels) > 2:
-			add(strings.TrimSpace(r.Labels[0]+" "+r.Labels[1]), r.Labels[2])
-		}
 	}
 	if !d.Sampled.IsZero() {
 		add("last answer", d.Sampled.UTC().Format(time.DateTime))

@@ -101,13 +101,14 @@ func (n *Notice) addPods(d *Device) {
 	}
 }
 
-// Bundle is a bundle of evidence.
+// Bundle is a bundle of evidence in the directory.
 type Bundle struct {
-	Name, SHA256 string
-	Fault        time.Time
-	Devices      []string
-	Size         int
-	Sent         bool
+	Name    string    `json:"name"`
+	Fault   time.Time `json:"fault"`
+	Devices []string  `json:"devices"`
+	Size    int       `json:"bytes"`
+	SHA256  string    `json:"sha256"`
+	Sent    bool      `json:"sent,omitempty"`
 }
 
 // Source is a row of the sources.

@@ -54,10 +54,9 @@ type Device struct {
 	Holders []Holder          `json:"holders"`
 	Pods    []string          `json:"pods,omitempty"`
 	Events  []collector.Event `json:"events"`
-	// Readings are the latest readings, Before the readings of the minute before the fault that
-	// have no value any more.
+	// Readings are the latest readings, and those of the minute before the fault that have no
+	// value any more.
 	Readings []Series `json:"readings"`
-	Before   []Series `json:"before"`
 
 	vendor string
 }
@@ -251,11 +250,14 @@ func (r *Recorder) before(id string, fault time.Time) (last []Series) {
 }
 
 func deviceOf(id string, s *collector.Snapshot, report *allocation.Report, events []collector.Event, before []Series) Device {
-	out := Device{ID: id, Facts: []Fact{}, Holders: []Holder{}, Events: []collector.Event{}, Readings: []Series{}, Before: []Series{}}
+	out := Device{ID: id, Facts: []Fact{}, Holders: []Holder{}, Events: []collector.Event{}, Readings: []Series{}}
 	for i := range s.Devices {
 		d := &s.Devices[i]
 		if d.ID == id {
-			out.Facts, out.Down, out.Verdict, out.vendor = facts(d), d.Down, d.Verdict, d.Vendor
+			out.Facts, out.Down, out.Verdict, out.vendor = []Fact{}, d.Down, d.Verdict, d.Vendor
+			for _, f := range status.Identity(d) {
+				out.Facts = append(out.Facts, Fact(f))
+			}
 			for n := range d.Readings {
 				reading := &d.Readings[n]
 				out.Readings = append(out.Readings, seriesOf(reading))
@@ -266,7 +268,7 @@ func deviceOf(id string, s *collector.Snapshot, report *allocation.Report, event
 			for _, b := range before {
 				same := func(now Series) bool { return now.Metric == b.Metric && slices.Equal(now.Labels, b.Labels) }
 				if !slices.ContainsFunc(out.Readings, same) {
-					out.Before = append(out.Before, b)
+					out.Readings = append(out.Readings, b)
 				}
 			}
 		}
@@ -288,35 +290,6 @@ func deviceOf(id string, s *collector.Snapshot, report *allocation.Report, event
 		}
 	}
 	return out
-}
-
-// facts are what identifies a device, in the order in which a vendor's form asks for it.
-func facts(d *collector.Device) (list []Fact) {
-	add := func(name, value string) {
-		if value != "" {
-			list = append(list, Fact{name, value})
-		}
-	}
-	label := func(m *collector.Metric, name string) string { return status.Label(d, m, name) }
-	add("serial number", label(collector.DeviceInfo, "serial"))
-	add("part number", label(collector.DeviceInfo, "board_part_number"))
-	add("model", cmp.Or(label(collector.DeviceInfo, "model"), d.Model))
-	add("id", d.ID)
-	add("PCI address", cmp.Or(label(collector.DeviceInfo, "pci_address"), d.PCI))
-	add("index", label(collector.DeviceInfo, "index"))
-	for _, name := range collector.PlatformInfo.Labels {
-		add(strings.ReplaceAll(name, "_", " "), label(collector.PlatformInfo, name))
-	}
-	for i := range d.Readings {
-		switch r := &d.Readings[i]; r.Metric {
-		case collector.FirmwareInfo:
-			add("firmware "+r.Label("component"), r.Label("version"))
-		case collector.FPGABitstreamInfo:
-			add(strings.TrimSpace("bitstream "+r.Label("region")+" "+r.Label("kind")), r.Label("id"))
-		}
-	}
-	add("kernel driver", d.Driver)
-	return list
 }
 
 // table returns the readings of a device in each second of the history: a line for each

@@ -8,7 +8,7 @@ type counts struct {
 	waiting      prometheus.GaugeFunc
 }
 
-func newCounts(s *store, sends bool) *counts {
+func newCounts(s *store) *counts {
 	c := &counts{}
 	c.writes = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "accel_bundles_written_total",
@@ -34,21 +34,17 @@ func newCounts(s *store, sends bool) *counts {
 		c.writes.WithLabelValues(outcome)
 		c.puts.WithLabelValues(outcome)
 	}
-	if !sends {
-		c.puts, c.waiting = nil, nil
-	}
 	return c
 }
 
-func outcome(err error) string {
+// count counts an outcome.
+func count(of *prometheus.CounterVec, err error) {
+	outcome := "ok"
 	if err != nil {
-		return "failed"
+		outcome = "failed"
 	}
-	return "ok"
+	of.WithLabelValues(outcome).Inc()
 }
-
-func (c *counts) written(err error) { c.writes.WithLabelValues(outcome(err)).Inc() }
-func (c *counts) sent(err error)    { c.puts.WithLabelValues(outcome(err)).Inc() }
 
 // Describe implements prometheus.Collector.
 func (r *Recorder) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(r, ch) }

@@ -116,7 +116,7 @@ func New(o Options) *Recorder {
 		o: o, store: store{directory: o.Directory, node: o.Node, keep: o.Keep}, wake: make(chan struct{}, 1), put: make(chan struct{}, 1),
 		failing: map[string]bool{}, devices: map[string]*entry{},
 	}
-	r.counts = newCounts(&r.store, o.Target != nil)
+	r.counts = newCounts(&r.store)
 	if o.Directory == "" {
 		return r
 	}
@@ -268,7 +268,7 @@ func (r *Recorder) write(last bool) bool {
 	r.mu.Unlock()
 
 	f, err := r.store.save(&now, r.make(&now))
-	r.counts.written(err)
+	count(r.counts.writes, err)
 	if err != nil {
 		r.o.Log.Error("The evidence of a failed device could not be written", "devices", now.devices, "err", err)
 	} else if last {
@@ -303,7 +303,7 @@ func (r *Recorder) write(last bool) bool {
 func (r *Recorder) look() {
 	err := r.store.probe()
 	if err != nil {
-		r.counts.written(err)
+		count(r.counts.writes, err)
 	}
 	r.mu.Lock()
 	r.unwritable = err

@@ -144,7 +144,7 @@ func (r *Recorder) sendAll(ctx context.Context) bool {
 		if err == nil {
 			err = r.o.Target.put(ctx, f.Name, data)
 		}
-		r.counts.sent(err)
+		count(r.counts.puts, err)
 		if err != nil {
 			all = false
 			if errors.Is(err, fs.ErrNotExist) {

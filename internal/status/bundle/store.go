@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/status"
 )
 
 const (
@@ -21,14 +23,7 @@ const (
 )
 
 // File is a bundle in the directory.
-type File struct {
-	Name    string    `json:"name"`
-	Fault   time.Time `json:"fault"`
-	Devices []string  `json:"devices"`
-	Size    int       `json:"bytes"`
-	SHA256  string    `json:"sha256"`
-	Sent    bool      `json:"sent,omitempty"`
-}
+type File = status.Bundle
 
 // store has the bundles of a node in a directory.
 type store struct {

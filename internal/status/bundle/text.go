@@ -167,7 +167,7 @@ func (d *Device) readings(line func(string, ...any)) {
 	contains := func(r Series) func(string) bool {
 		return func(part string) bool { return strings.Contains(r.Metric, part) }
 	}
-	left := slices.Concat(d.Readings, d.Before)
+	left := slices.Clone(d.Readings)
 	for _, section := range sections {
 		title, shown := section.title, 0
 		left = slices.DeleteFunc(left, func(r Series) bool {

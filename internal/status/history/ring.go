@@ -16,9 +16,11 @@ import (
 const (
 	// Length is how far back the readings reach at least, if they fit into Budget.
 	Length = 10 * time.Minute
-	// Budget bounds the memory of a Ring in bytes. Where it does not suffice, the older
-	// half of the rounds is dropped.
-	Budget = 4 << 20
+	// Budget bounds the memory of a Ring in bytes for up to eight devices. It grows with each
+	// further device, up to maxBudget. Where it does not suffice, the older half of the
+	// rounds is dropped.
+	Budget    = 4 << 20
+	maxBudget = 32 << 20
 
 	// spacing is the shortest time between two rounds: they are a second apart, also
 	// where devices are sampled more often or an event causes a Snapshot.
@@ -89,7 +91,8 @@ func (r *Ring) Add(s *collector.Snapshot) {
 		r.trim(s.Time.Add(-Length))
 		r.trimmed = s.Time
 	}
-	for r.bytes > Budget && len(r.rounds) > 1 {
+	budget := min(max(Budget, len(s.Devices)*Budget/8), maxBudget)
+	for r.bytes > budget && len(r.rounds) > 1 {
 		r.trim(r.rounds[len(r.rounds)/2])
 	}
 }

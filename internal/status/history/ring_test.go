@@ -94,14 +94,18 @@ func bySeries(devices map[string][]collector.Reading) map[string]float64 {
 	return out
 }
 
-// TestMemory: eight GPUs with more series that change each second than any has need no
-// more than the budget, and the newest readings stay.
+// TestMemory: the history of ten minutes fits into the budget of a node with few or many
+// GPUs. GPUs with more series that change each second than any has need no more, and the
+// newest readings stay.
 func TestMemory(t *testing.T) {
-	for name, links := range map[string]int{"as a board with NVLink": 18, "beyond the budget": 400} {
+	const beyond = "beyond the budget"
+	for name, c := range map[string]struct{ gpus, links, budget int }{
+		"a board with NVLink": {8, 18, Budget}, "many GPUs": {64, 18, maxBudget}, beyond: {8, 400, Budget},
+	} {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		snapshot, r := machine(8, links), &Ring{}
+		snapshot, r := machine(c.gpus, c.links), &Ring{}
 		for second := range 700 {
 			r.Add(snapshot(second))
 		}
@@ -113,9 +117,9 @@ func TestMemory(t *testing.T) {
 				first = at
 			}
 		}
-		used := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+		used := int(after.HeapAlloc - before.HeapAlloc)
 		t.Logf("%s: %d KiB, %s", name, used>>10, last.Sub(first))
-		if used > Budget+Budget/4 || !last.Equal(start.Add(699*time.Second)) || name != "beyond the budget" && last.Sub(first) < Length {
+		if used > c.budget+c.budget/4 || !last.Equal(start.Add(699*time.Second)) || name != beyond && last.Sub(first) < Length {
 			t.Errorf("%s: %d bytes for %s", name, used, last.Sub(first))
 		}
 		runtime.KeepAlive(r)
