@@ -7,6 +7,7 @@ import (
 	"encoding/csv"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,16 +114,26 @@ func (r *Recorder) make(p *pending) []byte {
 	if r.o.Allocations != nil {
 		report = cmp.Or(r.o.Allocations(), report)
 	}
-	events := eventsOf(p, snap)
+	events := snap.Events
+	if len(events) > 0 && events[0].Time.After(p.fault) { // a storm of them has pushed out those at the fault
+		events = slices.Concat(p.events, events)
+	}
+	cper := map[string][]byte{}
 	for _, id := range p.devices {
 		d := deviceOf(id, snap, report, events, r.before(id, p.fault))
 		if v := p.verdicts[id]; v != nil && (d.Verdict == nil || d.Verdict.State != v.State) {
 			d.AtFault = v
 		}
+		records, known := r.errorRecords(&d, snap)
+		if known != "" {
+			d.Facts = append(d.Facts, Fact{"error records (CPER)", known})
+		}
+		for n, record := range records {
+			cper[fmt.Sprintf("cper/%s-%d.bin", fileName(id), n+1)] = record
+		}
 		in.Devices = append(in.Devices, d)
 	}
 	in.Software = r.software(snap, in.Devices)
-	cper := r.errorRecords(snap, in)
 	log, logged := r.o.KernelLog()
 	hide := strings.NewReplacer()
 	if r.o.HashSerials {
@@ -136,78 +147,44 @@ func (r *Recorder) make(p *pending) []byte {
 	for _, id := range p.devices {
 		add("readings/"+fileName(id)+".csv", r.table(id))
 	}
-	for _, file := range cper {
-		a.add(file.name, file.data)
+	for _, name := range slices.Sorted(maps.Keys(cper)) {
+		a.add(name, cper[name])
 	}
 	add("node.json", toJSON(map[string]any{"sources": snap.Sources, "devices": snap.Devices, "node": snap.Node}))
 	return a.bytes()
 }
 
-// eventsOf returns the events at and since the fault. A storm of events pushes the first ones
-// out of the Snapshot.
-func eventsOf(p *pending, s *collector.Snapshot) []collector.Event {
-	if len(s.Events) == 0 {
-		return p.events
-	}
-	first := &s.Events[0]
-	from := slices.IndexFunc(p.events, func(e collector.Event) bool {
-		return e.Time.Equal(first.Time) && e.Kind == first.Kind && e.Device == first.Device && e.Code == first.Code
-	})
-	if from < 0 {
-		from = len(p.events)
-	}
-	return slices.Concat(p.events[:from], s.Events)
-}
-
-// recordFile is a file with an error record.
-type recordFile struct {
-	name string
-	data []byte
-}
-
 // cperCall is the function of NVIDIA's library that returns error records.
 const cperCall = "nvmlSystemGetCPER_v1"
 
-// errorRecords returns the error records of the devices of an incident, and adds to each
-// what is known of its records. They are binary, so serial numbers in them cannot be replaced.
-func (r *Recorder) errorRecords(s *collector.Snapshot, in *Incident) (files []recordFile) {
+// errorRecords returns the error records of a device, and what is known of them. They are
+// binary, so serial numbers in them cannot be replaced.
+func (r *Recorder) errorRecords(d *Device, s *collector.Snapshot) (records [][]byte, known string) {
 	r.mu.Lock()
-	all := slices.Clone(r.cper)
+	for i := range r.cper {
+		if r.cper[i].Device == d.ID {
+			records = append(records, r.cper[i].Record)
+		}
+	}
 	r.mu.Unlock()
-	refused := ""
+	switch {
+	case len(records) > 0 && r.o.HashSerials:
+		return nil, fmt.Sprintf("%d left out: serial numbers in them cannot be replaced", len(records))
+	case len(records) > 0:
+		return records, fmt.Sprintf("%d in cper/", len(records))
+	case d.vendor != "nvidia":
+		return nil, ""
+	}
 	for i := range s.Node {
-		switch n := &s.Node[i]; {
-		case n.Metric != collector.NativeCallErrors || n.Label("call") != cperCall || n.Value == 0:
-		case n.Label("code") == "no_permission":
-			refused = "not permitted: " + cperCall + " requires root"
-		default:
-			refused = "not read: " + n.Label("code")
+		n := &s.Node[i]
+		if n.Metric != collector.NativeCallErrors || n.Label("call") != cperCall || n.Value == 0 {
+			continue
+		}
+		if known = "not read: " + n.Label("code"); n.Label("code") == "no_permission" {
+			return nil, "not permitted: " + cperCall + " requires root"
 		}
 	}
-	for i := range in.Devices {
-		d, n := &in.Devices[i], 0
-		for _, e := range all {
-			if e.Device != d.ID {
-				continue
-			}
-			if n++; !in.SerialsHashed {
-				files = append(files, recordFile{fmt.Sprintf("cper/%s-%d.bin", fileName(d.ID), n), e.Record})
-			}
-		}
-		note := ""
-		switch {
-		case n > 0 && in.SerialsHashed:
-			note = fmt.Sprintf("%d left out: serial numbers in them cannot be replaced", n)
-		case n > 0:
-			note = fmt.Sprintf("%d in cper/", n)
-		case d.vendor == "nvidia":
-			note = refused
-		}
-		if note != "" {
-			d.Facts = append(d.Facts, Fact{"error records (CPER)", note})
-		}
-	}
-	return files
+	return nil, known
 }
 
 // software returns the versions of programs, with the drivers of the devices.
