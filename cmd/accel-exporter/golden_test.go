@@ -19,7 +19,10 @@ import (
 // instead of the scenario, and the series of a source that finds nothing: a new source
 // shall not change the pages of machines without its hardware. The golden files do not
 // have them.
-var hidden = []string{"go_", "process_", "promhttp_", "accel_exporter_build_info", `accel_source_up{reason="absent"`}
+var hidden = []string{
+	"go_", "process_cpu_", "process_max_", "process_open_", "process_resident_", "process_start_", "process_virtual_",
+	"promhttp_", "accel_exporter_build_info", `accel_source_up{reason="absent"`,
+}
 
 // volatile begin the names of families whose values differ from run to run. The golden
 // files have their series without the value.

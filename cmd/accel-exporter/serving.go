@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
 	webflag "github.com/prometheus/exporter-toolkit/web/kingpinflag"
@@ -91,7 +92,7 @@ func newServing(f *webFlags, node *sampling, fields *dcgmFields) *serving {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		versioncollector.NewCollector("accel_exporter"),
 	)
-	p.exporter = exposition.New(node.sampler.Latest, p.registry, exposition.Options{
+	p.exporter = exposition.New(node.sampler.Latest, prometheus.GathererFunc(p.own), exposition.Options{
 		MaxInFlight:  maxScrapes,
 		WriteTimeout: 30 * time.Second,
 		Log:          p.log,
@@ -99,6 +100,13 @@ func newServing(f *webFlags, node *sampling, fields *dcgmFields) *serving {
 	})
 	p.show()
 	return p
+}
+
+// own gathers the families of the process. client_golang's process_network_* are not
+// among them: they are the traffic of the network namespace, which may be the node's.
+func (p *serving) own() ([]*dto.MetricFamily, error) {
+	families, err := p.registry.Gather()
+	return slices.DeleteFunc(families, func(f *dto.MetricFamily) bool { return strings.HasPrefix(f.GetName(), "process_network_") }), err
 }
 
 // show applies the current settings to the page. The last call wins.
