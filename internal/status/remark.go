@@ -32,10 +32,13 @@ func (v *View) remarks(s *collector.Snapshot, explain func(call string) (lost, r
 	usable, files := 0, map[string]string{}
 	type lost struct{ what, remedy string }
 	refused := map[lost]map[string]bool{}
-	var forgot []string
+	var forgot, mute []string
 	var before float64
 	for i := range s.Devices {
 		d := &s.Devices[i]
+		if d.Vendor == "nvidia" && d.Class == collector.GPU && hasNoValues(d) {
+			mute = append(mute, d.ID)
+		}
 		for j := range d.Readings {
 			switch r := &d.Readings[j]; r.Metric {
 			case collector.PCIeDriverBound:
@@ -80,6 +83,12 @@ func (v *View) remarks(s *collector.Snapshot, explain func(call string) (lost, r
 	case usable > 0:
 		v.Remarks = append(v.Remarks, Remark{What: "device files", Found: fmt.Sprintf("%d usable", usable), Tone: good})
 	}
+	if len(mute) > 0 {
+		v.Remarks = append(v.Remarks, Remark{
+			What: "values", Found: "the driver has no temperature, power, memory or utilization of " + strings.Join(mute, ", "),
+			Expected: "values of each GPU; on a Jetson NVML has none", Cure: "nothing to repair: presence, pods and errors are still reported", Tone: neutral,
+		})
+	}
 	if len(forgot) > 0 {
 		v.Remarks = append(v.Remarks, Remark{
 			What: "earlier faults", Found: fmt.Sprintf("unknown before %s, of %s", time.Unix(int64(before), 0).UTC().Format(time.RFC3339), strings.Join(forgot, ", ")),
@@ -90,4 +99,27 @@ func (v *View) remarks(s *collector.Snapshot, explain func(call string) (lost, r
 	for _, l := range slices.SortedFunc(maps.Keys(refused), func(a, b lost) int { return strings.Compare(a.what, b.what) }) {
 		v.Remarks = append(v.Remarks, Remark{What: "refused calls", Found: strings.Join(slices.Sorted(maps.Keys(refused[l])), ", "), Expected: l.what, Cure: l.remedy, Tone: neutral})
 	}
+}
+
+// hasNoValues reports whether a GPU answers and its driver has none of the values that
+// make a GPU alive. The values of a suspended GPU are not read.
+func hasNoValues(d *collector.Device) bool {
+	up := false
+	for i := range d.Readings {
+		switch r := &d.Readings[i]; r.Metric {
+		case collector.TemperatureCelsius, collector.PowerWatts, collector.MemoryTotal:
+			return false
+		case collector.UtilizationRatio:
+			if r.Labels[0] == "compute" {
+				return false
+			}
+		case collector.PCIeSuspended:
+			if r.Value == 1 {
+				return false
+			}
+		case collector.DeviceUp:
+			up = r.Value == 1
+		}
+	}
+	return up
 }

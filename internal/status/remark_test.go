@@ -45,3 +45,21 @@ func TestUnknownFaults(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestNoValues: a GPU that answers and whose driver has no values, as on a Jetson, is
+// named; a suspended GPU is not.
+func TestNoValues(t *testing.T) {
+	gpu := func(id string) collector.Device {
+		d := collector.Device{ID: id, Vendor: "nvidia", Class: collector.GPU}
+		d.SetBool(collector.DeviceUp, true, "")
+		return d
+	}
+	asleep, measured := gpu("GPU-2"), gpu("GPU-3")
+	asleep.SetBool(collector.PCIeSuspended, true, "0000:01:00.0")
+	measured.Set(collector.MemoryTotal, 16e9)
+	var v View
+	v.remarks(&collector.Snapshot{Devices: []collector.Device{gpu("GPU-1"), asleep, measured}}, nil)
+	if len(v.Remarks) != 1 || !strings.HasSuffix(v.Remarks[0].Found, "utilization of GPU-1") || v.Remarks[0].Tone != neutral {
+		t.Errorf("%+v", v.Remarks)
+	}
+}
