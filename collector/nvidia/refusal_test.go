@@ -221,7 +221,7 @@ func TestNoFieldValues(t *testing.T) {
 
 // A GPU that is bound to the driver later is not in the list of a running NVML.
 func TestBoundLater(t *testing.T) {
-	inChild(t, "h100-8", [][]string{{"quirk", "fixed-list"}, {"gone", "2"}}, func(s *sampling) {
+	inChild(t, "h100-8", [][]string{{"quirk", "fixed-list"}, {"gone", "--driver=none", "2"}}, func(s *sampling) {
 		for range 2 {
 			if r := s.Round(); len(gpus(r)) != 7 {
 				s.Fatalf("%d GPUs", len(gpus(r)))

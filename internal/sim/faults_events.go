@@ -40,7 +40,10 @@ var eventFaults = []Fault{
 	},
 	{Name: "lost", Help: "the GPU fell off the bus: every call on it returns GPU_IS_LOST", apply: injectLost, Args: []Arg{deviceArg}, Flags: []Flag{logFlag, {Name: "uuid", Help: "/proc still shows its UUID, as for a GPU that has been initialized", Default: "true"}}},
 	{Name: "reset-required", Help: "every call on the GPU returns RESET_REQUIRED", apply: flagOn("reset_required", "1"), Args: []Arg{deviceArg}},
-	{Name: "gone", Help: "the GPU is no longer enumerated", apply: injectGone(true), Args: []Arg{deviceArg}},
+	{
+		Name: "gone", Help: "the GPU is no longer enumerated", apply: injectGone(true), Args: []Arg{deviceArg},
+		Flags: []Flag{{Name: "driver", Help: "the kernel driver that it is bound to then, such as vfio-pci, or none", Default: "nvidia"}},
+	},
 	{Name: "return", Help: "a removed GPU is enumerated again", apply: injectGone(false), Args: []Arg{deviceArg}},
 	{
 		Name: "recovery-action", Help: "the driver's recovery action (field 230): none, reset, reboot, drain-p2p, drain-and-reset, recover-imex, bus-reset, system-reboot", apply: injectRecovery,
@@ -175,15 +178,18 @@ func flagOn(key, value string) func(*State, input) error {
 	}
 }
 
-// injectGone makes the driver forget a GPU that it is bound to, or list it again.
+// injectGone makes NVML forget a GPU, which may be bound to another driver then, or list
+// it again.
 func injectGone(gone bool) func(*State, input) error {
 	return func(s *State, in input) error {
 		return s.onGPUs(in, func(d device) error {
 			key := fmt.Sprintf("gpu.%d.gone", d.gpu)
 			if gone {
 				s.Set(key, "1")
+				s.Set(boundKey(d.gpu), in["driver"])
 			} else {
 				s.Delete(key)
+				s.Delete(boundKey(d.gpu))
 				s.Delete(fmt.Sprintf("gpu.%d.lost", d.gpu))
 			}
 			return s.showDriver()

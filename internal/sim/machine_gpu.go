@@ -142,6 +142,9 @@ func (s *State) showDriver() error {
 	})
 }
 
+// boundKey is the key of the driver of a GPU that NVML no longer lists.
+func boundKey(gpu int) string { return fmt.Sprintf("bound.%d", gpu) }
+
 func (s *State) tellAll(t *faketree.Tree) {
 	t.Remove("/proc/driver/nvidia")
 	t.Remove("/sys/module/nvidia")
@@ -152,12 +155,13 @@ func (s *State) tellAll(t *faketree.Tree) {
 	}
 	loaded := s.Get("driver.state") != "unloaded"
 	for i := range s.gpus() {
-		driver := ""
-		if loaded && t.Exists("/sys/bus/pci/devices/"+s.address(i)) {
+		driver := strings.TrimPrefix(s.Get(boundKey(i)), "none")
+		if loaded && !s.Has(boundKey(i)) && t.Exists("/sys/bus/pci/devices/"+s.address(i)) {
 			driver = "nvidia"
-			if !s.Has(fmt.Sprintf("gpu.%d.gone", i)) {
-				s.writeGPU(t, i)
-			}
+			s.writeGPU(t, i)
+		}
+		if !loaded && driver == "nvidia" {
+			driver = ""
 		}
 		bind(t, s.address(i), driver)
 	}
