@@ -231,17 +231,6 @@ var (
 		Values: []string{"kind: listed (exported), kept (no longer listed and not contradicted), contested (several pods on one unshared device), superseded (listed although another pod got the device later), unresolved (the device is not found), unresolved_accelerator (of these, allocations of a resource whose name is of a kind of device that this node has), omitted (beyond the limit of pods per device)"},
 		From:   []string{"kubelet PodResources List"},
 	})
-	PodmapIDs = define(Metric{
-		Name:   "accel_podmap_ids",
-		Help:   "Device ids of the kubelet, allocated or allocatable, by how their device was found, or why it was not.",
-		Kind:   Gauge,
-		Scope:  PerNode,
-		Labels: []string{"how"},
-		Values: []string{"how: alias, id, instance, profile, minor, pci, function, name, index, hash, sole; not found: none (no such device), ambiguous (several), unknown (a form that is not known), ignored (by configuration)"},
-		From:   []string{"exporter, by the table in docs/podmap.md"},
-		Level:  inForce,
-	})
-
 	ResourceAllocatable = define(Metric{
 		Name:   "accel_resource_allocatable",
 		Help:   "Device ids of a resource that the kubelet lists as allocatable, in use or not. A shared device has several. Absent before the first response of the kubelet.",

@@ -12,26 +12,23 @@ import (
 // find looks for ref by what its form names.
 func (x *Index) find(resource string, ref Ref) (int, How) {
 	if i := lookup(x.ids, baseID(ref)); i >= 0 && (ref.global() || collector.IsResourceOf(x.devices[i].Vendor, resource)) {
-		return i, HowID
+		return i, HowName
 	}
 	switch ref.Form {
 	case FormPCI:
-		if i := lookup(x.pci, ref.PCI); i != none {
-			return i, HowPCI
-		}
-		return lookup(x.functions, ref.PCI), HowFunction
+		return x.byAddress(ref.PCI), HowName
 	case FormName:
 		return x.byName(ref), HowName
 	case FormMinor:
-		return x.only(func(d *Known) bool { return d.Parent == "" && d.minor == ref.Minor && d.Vendor == "nvidia" }), HowMinor
+		return x.only(func(d *Known) bool { return d.Parent == "" && d.minor == ref.Minor && d.Vendor == "nvidia" }), HowName
 	case FormInstance, FormMIGLegacy:
-		return x.only(func(d *Known) bool { return x.isInstance(d, ref) }), HowInstance
+		return x.only(func(d *Known) bool { return x.isInstance(d, ref) }), HowName
 	case FormProfile:
-		return x.only(func(d *Known) bool { return x.isProfile(d, ref) }), HowProfile
+		return x.only(func(d *Known) bool { return x.isProfile(d, ref) }), HowName
 	case FormHash:
-		return lookup(x.hashes, ref.Hash), HowHash
+		return lookup(x.hashes, ref.Hash), HowName
 	case FormOrder:
-		return x.inOrder(ref.Index), HowPCI
+		return x.inOrder(ref.Index), HowName
 	case FormIndex:
 		if !NumbersDevices(resource) {
 			return x.ofGroup(resource, ref.Index), HowName
@@ -46,9 +43,9 @@ func (x *Index) find(resource string, ref Ref) (int, How) {
 		}
 		return x.only(func(d *Known) bool {
 			return d.Parent == "" && d.Vendor != "nvidia" && collector.IsResourceOf(d.Vendor, resource)
-		}), HowSole
+		}), HowName
 	case FormSole:
-		return x.only(func(d *Known) bool { return d.Parent == "" && d.Vendor == "nvidia" }), HowSole
+		return x.only(func(d *Known) bool { return d.Parent == "" && d.Vendor == "nvidia" }), HowName
 	case FormUnknown:
 		return none, HowUnknown
 	}
@@ -94,6 +91,14 @@ func (x *Index) inOrder(number string) int {
 		return none
 	}
 	return lookup(x.pci, addresses[n])
+}
+
+// byAddress returns the device with the address, or with a function at it.
+func (x *Index) byAddress(pci string) int {
+	if i := lookup(x.pci, pci); i != none {
+		return i
+	}
+	return lookup(x.functions, pci)
 }
 
 func (x *Index) byName(ref Ref) int {

@@ -34,17 +34,9 @@ type How string
 
 // The ways to find a device.
 const (
-	HowAlias    How = "alias"    // an entry of Resolver.Aliases
-	HowID       How = "id"       // the very id, or a UUID
-	HowInstance How = "instance" // the parent, with GPU and compute instance
-	HowProfile  How = "profile"  // the parent, with MIG profile
-	HowMinor    How = "minor"
-	HowPCI      How = "pci"
-	HowFunction How = "function" // another PCI function of the same card
-	HowName     How = "name"
-	HowIndex    How = "index"
-	HowHash     How = "hash"
-	HowSole     How = "sole" // the vendor's only device on this machine
+	HowAlias How = "alias" // an entry of Resolver.Aliases
+	HowName  How = "name"  // by what the id names
+	HowIndex How = "index" // by a bare number, which is the device's only with the other ids
 )
 
 // The ways not to find one; Resolve returns no id with these.

@@ -161,10 +161,7 @@ func (x *Index) any(name string) int {
 		return i
 	}
 	if pci, ok := normalPCI(name); ok {
-		if i := lookup(x.pci, pci); i != none {
-			return i
-		}
-		return lookup(x.functions, pci)
+		return x.byAddress(pci)
 	}
 	return lookup(x.names, nodeName(strings.TrimPrefix(name, "/dev/")))
 }

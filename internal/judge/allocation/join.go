@@ -31,7 +31,6 @@ type join struct {
 
 	// ids are all allocated or allocatable ids with their devices.
 	ids       map[idKey]match
-	how       map[podmap.How]int
 	allocated map[string]int // ids by resource
 	nominal   map[podmap.Pod]bool
 	// unresolved are the allocations whose id matches no device.
@@ -168,21 +167,12 @@ func (j *join) rejoin() {
 		}
 		j.enter(p, f, counted)
 	}
-	eliminated := j.eliminate(counted)
+	j.eliminate(counted)
 	j.offer(counted)
 	for _, st := range j.order {
 		j.settle(st)
 	}
-	j.how = make(map[podmap.How]int, len(j.how))
-	for key := range j.ids {
-		if counted[key] {
-			j.how[j.ids[key].how]++
-		} else {
-			delete(j.ids, key) // of a list before
-		}
-	}
-	j.how[podmap.HowAmbiguous] -= eliminated
-	j.how[podmap.HowProfile] += eliminated
+	maps.DeleteFunc(j.ids, func(key idKey, _ match) bool { return !counted[key] }) // of a list before
 	j.summarize()
 }
 

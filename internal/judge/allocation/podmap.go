@@ -12,11 +12,6 @@ var (
 	listLabels        = pairs(podmap.Outcomes, "list")
 	allocatableLabels = pairs(podmap.Outcomes, "allocatable")
 	allocationLabels  = pairs([]string{"listed", "kept", "contested", "superseded", "unresolved", "unresolved_accelerator", "omitted"})
-	hows              = []podmap.How{
-		podmap.HowAlias, podmap.HowID, podmap.HowInstance, podmap.HowProfile, podmap.HowMinor, podmap.HowPCI, podmap.HowFunction,
-		podmap.HowName, podmap.HowIndex, podmap.HowHash, podmap.HowSole, podmap.HowNone, podmap.HowAmbiguous, podmap.HowUnknown, podmap.HowIgnored,
-	}
-	howLabels = pairs(hows)
 )
 
 // publishNode adds the kubelet's data. Without a kubelet, that is the state
@@ -59,9 +54,6 @@ func (p *publisher) publishPodmap(r []collector.Reading) []collector.Reading {
 		add(collector.PodmapAge, age(m.Time, p.now), nil)
 		for i, n := range []int{len(m.Allocations) - x.beside, st.Kept, st.Contested, len(m.Superseded), len(x.unresolved), x.accelerators, x.omitted} {
 			add(collector.PodmapAllocations, float64(n), allocationLabels[i])
-		}
-		for i, how := range hows {
-			add(collector.PodmapIDs, float64(x.how[how]), howLabels[i])
 		}
 	}
 	if p.options.Status == nil {

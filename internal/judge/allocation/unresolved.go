@@ -117,9 +117,8 @@ func (j *join) isProfile(st *device, ref *podmap.Ref) bool {
 
 // eliminate finds the partitions of ambiguous names: if exactly as many
 // partitions are left as there are names, and one pod has all those names. A
-// name means the same partition for as long as that exists. It returns how
-// many names were resolved.
-func (j *join) eliminate(counted map[idKey]bool) int {
+// name means the same partition for as long as that exists.
+func (j *join) eliminate(counted map[idKey]bool) {
 	for key, st := range j.placed {
 		switch {
 		case st != nil && j.devices[st.id] != st:
@@ -153,16 +152,13 @@ func (j *join) eliminate(counted map[idKey]bool) int {
 		}
 		rest = others
 	}
-	found := map[idKey]bool{}
 	for _, p := range j.ambiguous {
 		f := j.resolve(p.Resource, &p.Ref, p.DeviceID)
-		key := idKey{p.Resource, p.DeviceID}
-		if st := j.placed[key]; st != nil {
-			f.device, found[key] = st, true
+		if st := j.placed[idKey{p.Resource, p.DeviceID}]; st != nil {
+			f.device = st
 		}
 		j.enter(p, f, counted)
 	}
-	return len(found)
 }
 
 // unallocated returns the partitions that a name may mean, and that have
