@@ -144,11 +144,11 @@ func (r *Recorder) make(p *pending) []byte {
 	add(readmeName, in.text(log, logged, len(cper) > 0))
 	add(incidentName, toJSON(in))
 	add("kernel.log", []byte(strings.Join(append(log, ""), "\n")))
-	for _, id := range p.devices {
-		add("readings/"+fileName(id)+".csv", r.table(id))
-	}
 	for _, name := range slices.Sorted(maps.Keys(cper)) {
 		a.add(name, cper[name])
+	}
+	for _, id := range p.devices {
+		add("readings/"+fileName(id)+".csv", r.table(id))
 	}
 	add("node.json", toJSON(map[string]any{"sources": snap.Sources, "devices": snap.Devices, "node": snap.Node}))
 	return a.bytes()
@@ -272,21 +272,31 @@ func deviceOf(id string, s *collector.Snapshot, report *allocation.Report, event
 // table returns the readings of a device in each second of the history: a line for each
 // round, a column for each series. A value that was not measured is empty.
 func (r *Recorder) table(id string) []byte {
+	// The history shares the labels of a series among its rounds, so they identify it.
+	type series struct {
+		metric *collector.Metric
+		label  *string
+	}
 	rows := [][]string{{"time"}}
-	columns := map[string]int{}
+	columns := map[series]int{}
 	for at, devices := range r.o.History.Rounds(id) {
 		row := make([]string, len(rows[0]))
 		row[0] = at.UTC().Format("2006-01-02T15:04:05.000Z")
 		for _, readings := range devices {
 			for i := range readings {
-				s := seriesOf(&readings[i])
-				name, value := s.String(), strconv.FormatFloat(s.Value, 'g', -1, 64)
-				if column := columns[name]; column > 0 {
+				reading := &readings[i]
+				of := series{metric: reading.Metric}
+				if len(reading.Labels) > 0 {
+					of.label = &reading.Labels[0]
+				}
+				value := strconv.FormatFloat(reading.Value, 'g', -1, 64)
+				if column := columns[of]; column > 0 {
 					row[column] = value
 					continue
 				}
-				columns[name] = len(row)
-				rows[0], row = append(rows[0], name), append(row, value)
+				columns[of] = len(row)
+				s := seriesOf(reading)
+				rows[0], row = append(rows[0], s.String()), append(row, value)
 			}
 		}
 		rows = append(rows, row)
