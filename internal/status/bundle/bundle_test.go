@@ -192,8 +192,13 @@ func TestFault(t *testing.T) {
 			t.Fatalf("no copy has both GPUs: %+v", m.r.List())
 		}
 	}
-	if b, err := Parse(<-received); err != nil || b.Incident.Complete {
-		t.Errorf("the first copy is %+v, %v", b, err)
+	select {
+	case data := <-received:
+		if b, err := Parse(data); err != nil || b.Incident.Complete {
+			t.Errorf("the first copy is %+v, %v", b, err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("no copy is sent before the whole")
 	}
 	refuses.Store(true)
 	stop() // writes what there is, which cannot be sent
