@@ -44,7 +44,6 @@ type Controller struct {
 	plan    atomic.Pointer[Plan]
 	policy  atomic.Pointer[Policy]
 	noted   map[string]time.Time // keys of created notes, with their times
-	pending map[string]*Note     // notes that could not be created yet, by key
 	called  map[string]time.Time // keys of calls that succeeded, with their times
 	logged  map[string]logEntry  // the last message, by its subject
 	took    map[string]time.Time // when a node or device was taken out within the last hour, by its UID
@@ -110,9 +109,8 @@ func (c *Controller) Run(ctx context.Context) {
 }
 
 func (c *Controller) clear() {
-	c.noted, c.pending = map[string]time.Time{}, map[string]*Note{}
-	c.called, c.logged = map[string]time.Time{}, map[string]logEntry{}
-	c.took = map[string]time.Time{}
+	c.noted, c.called, c.took = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
+	c.logged = map[string]logEntry{}
 }
 
 // passTimeout bounds each pass.
@@ -150,7 +148,6 @@ func (c *Controller) pass(ctx context.Context) {
 		plan.Alertmanagers[a.Alertmanager] = a.Err == nil
 	}
 	c.plan.Store(plan)
-	c.retryNotes(ctx)
 	for _, s := range plan.steps() {
 		c.logStep(s)
 		if c.o.Act && ctx.Err() == nil {

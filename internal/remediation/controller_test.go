@@ -368,23 +368,6 @@ func TestCallsOnce(t *testing.T) {
 	}
 }
 
-// An Event that could not be created is created later, even if the node is in
-// again by then.
-func TestPendingEvent(t *testing.T) {
-	r := newRig(t, 4)
-	r.pass(t, time.Minute, lostOn(1, noon))
-	r.fails = func(what string) (bool, bool) { return what == "note", false }
-	r.pass(t, 3*time.Minute)
-	if n := r.nodes["n01"]; n.record() != nil || len(r.notes) != 2 {
-		t.Fatalf("%+v, %d notes", n, len(r.notes))
-	}
-	r.fails = nil
-	r.pass(t, 15*time.Second)
-	if len(r.notes) != 3 || len(r.c.pending) != 0 {
-		t.Errorf("%d notes, %d pending", len(r.notes), len(r.c.pending))
-	}
-}
-
 // A summary with a changing measured value causes no further Event and no further
 // write of the condition.
 func TestMeasuredSummary(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// noteAge is how long a note may be retried; Kubernetes keeps Events for 1 h.
+// noteAge is for how long after its cause a note is created; Kubernetes keeps Events for 1 h.
 const noteAge = time.Hour
 
 // maxMessage is the size in bytes of the longest message that Kubernetes accepts
@@ -66,38 +66,16 @@ func (c *Controller) put(ctx context.Context, n *Note, s *Step, now time.Time) {
 	}
 	sum := sha256.Sum256(fmt.Append(nil, s.Node.key(), "\x00", s.Since.Unix(), "\x00", n.Pod.Namespace, "\x00", n.Pod.Name, "\x00", n.Reason, "\x00", about))
 	n.Key, n.Time = hex.EncodeToString(sum[:8]), now
-	if _, exists := c.noted[n.Key]; exists || c.pending[n.Key] != nil {
+	if _, exists := c.noted[n.Key]; exists {
 		return
 	}
-	c.create(ctx, n)
-}
-
-// maxPending bounds the notes that are retried.
-const maxPending = 1000
-
-// create creates a note. If that fails, the next pass tries again, even if the
-// reason for the note is gone by then.
-func (c *Controller) create(ctx context.Context, n *Note) {
 	err := c.o.Cluster.Note(ctx, n)
 	c.done("event", map[bool]string{true: "done", false: "error"}[err == nil])
-	if err != nil {
+	if err != nil { // the next pass tries again, while there is a reason for the note
 		c.logOnce("note "+n.Node.Name, "An Event cannot be created", "node", n.Node.Name, "err", err)
-		if len(c.pending) < maxPending {
-			c.pending[n.Key] = n
-		}
 		return
 	}
-	delete(c.pending, n.Key)
 	c.noted[n.Key] = n.Time
-}
-
-// retryNotes creates the pending notes.
-func (c *Controller) retryNotes(ctx context.Context) {
-	for _, n := range c.pending {
-		if ctx.Err() == nil {
-			c.create(ctx, n)
-		}
-	}
 }
 
 // logStep logs the planned and the withheld actions of a node when they change.
@@ -148,6 +126,5 @@ func (c *Controller) forget(now time.Time) {
 	for _, times := range []map[string]time.Time{c.noted, c.called} {
 		maps.DeleteFunc(times, func(_ string, at time.Time) bool { return now.Sub(at) > 2*noteAge })
 	}
-	maps.DeleteFunc(c.pending, func(_ string, n *Note) bool { return now.Sub(n.Time) > noteAge })
 	maps.DeleteFunc(c.logged, func(_ string, e logEntry) bool { return e.pass != c.passes })
 }
