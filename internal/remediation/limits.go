@@ -3,7 +3,6 @@ package remediation
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -123,10 +122,9 @@ func (c *counts) begin(pool string, n *Node) {
 }
 
 func (c *counts) list() []Pool {
-	list := make([]Pool, 0, len(c.pools))
-	for _, p := range c.pools {
-		list = append(list, *p)
+	list := []Pool{}
+	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
+		list = append(list, *c.pools[name])
 	}
-	slices.SortFunc(list, func(a, b Pool) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }

@@ -144,17 +144,18 @@ func (p *Policy) Plan(in *Situation) *Plan {
 	plan := &Plan{Time: in.Now, Alertmanagers: map[string]bool{}, WithoutNode: p.withoutNode(in.Alerts)}
 	subjects := p.subjects(in)
 	wants := p.wants(in, subjects)
-	slices.SortFunc(subjects, func(a, b Node) int { return strings.Compare(a.key(), b.key()) })
+	sortByAlert(subjects, wants)
 	c := p.count(subjects, wants, in.Now)
 	c.hour += in.Deleted
-	for _, n := range p.inOrder(subjects, wants) {
+	for i := range subjects {
+		n := &subjects[i]
 		w, r := wants[n.key()], n.record()
-		if w == nil && r == nil && !p.forgets(&n, in.Now) {
+		if w == nil && r == nil && !p.forgets(n, in.Now) {
 			continue
 		}
-		s := p.step(&n, w, r, in, c)
+		s := p.step(n, w, r, in, c)
 		if s.Begins {
-			c.begin(p.pool(&n), &n)
+			c.begin(p.pool(n), n)
 		}
 		if n.Device == nil {
 			plan.Nodes = append(plan.Nodes, s)
@@ -174,18 +175,18 @@ func (p *Policy) Plan(in *Situation) *Plan {
 	return plan
 }
 
-// inOrder returns the nodes by the time at which their alerts began. Within the
-// limits, the first are taken out.
-func (p *Policy) inOrder(nodes []Node, wants map[string]*want) []Node {
-	since := func(n *Node) time.Time {
+// sortByAlert sorts nodes by the time at which their alerts began. Within the limits,
+// the first are taken out.
+func sortByAlert(nodes []Node, wants map[string]*want) {
+	since := func(n *Node) (t time.Time) {
 		if w := wants[n.key()]; w != nil {
-			return w.since
+			t = w.since
 		}
-		return time.Time{}
+		return t
 	}
-	ordered := slices.Clone(nodes)
-	slices.SortStableFunc(ordered, func(a, b Node) int { return since(&a).Compare(since(&b)) })
-	return ordered
+	slices.SortFunc(nodes, func(a, b Node) int {
+		return cmp.Or(since(&a).Compare(since(&b)), strings.Compare(a.key(), b.key()))
+	})
 }
 
 func (p *Policy) pool(n *Node) string { return n.Labels[p.PoolLabel] }
