@@ -107,6 +107,12 @@ var resolutions = []struct {
 	{"gpu.nvidia.com", "gpu-vfio-3", true, "", podmap.HowNone},
 	{"compute-domain.nvidia.com", "daemon-0", true, "", podmap.HowIgnored},
 	{"volcano.sh/vgpu-memory", gpuA + "-memory-3", false, "", podmap.HowIgnored},
+	{"volcano.sh/vgpu-cores", gpuA + "-cores-3", false, "", podmap.HowIgnored},
+	{"tencent.com/vcuda-core", "tencent.com/vcuda-core-3", false, "", podmap.HowIgnored},
+	{"nvidia.com/NVIDIA_A10-12Q", "0000:1b:00.4", false, "", podmap.HowNone}, // a vGPU by the address of its virtual function
+	{"nvidia.com/mig-1g.10gb.shared", mig2 + "::3", false, mig2, podmap.HowName},
+	{"npu.intel.com/accel", "accel0-0", false, "", podmap.HowUnknown},
+	{"habana.ai/gaudi", "accel0", false, "", podmap.HowNone},
 	{"gpu.intel.com/i915_monitoring", "all", false, "", podmap.HowIgnored},
 	{"gpu.example.com", "gpu-1", true, "", podmap.HowUnknown},
 	{"example.com/widget", "left", false, "u250", podmap.HowAlias},
