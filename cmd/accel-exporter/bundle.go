@@ -133,7 +133,7 @@ func (p *serving) bundle(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(data) // it fails when the client has left
 }
 
-// unwritten is what the status page and doctor have on bundles that cannot be written.
+// unwritten is the remark of the status page and doctor on bundles that cannot be written.
 func (p *serving) unwritten() []status.Remark {
 	err := p.recorder.Problem()
 	if err == nil {

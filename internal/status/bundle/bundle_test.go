@@ -90,6 +90,7 @@ func (m *machine) second(failed ...string) *collector.Snapshot {
 		} else {
 			d.Verdict = &collector.Verdict{State: "failed", Action: "reboot", Since: s.Time, Reasons: []collector.Reason{{Code: "xid_79", Text: "Xid 79: the GPU no longer answers", Severity: "failed", Since: s.Time}}}
 			s.News = []collector.Event{{Time: s.Time, Source: "nvidia", Device: id, Kind: collector.EventXid, Code: 79, Detail: "fallen off the bus"}}
+			s.News = append(s.News, collector.Event{Time: s.Time, Source: "nvidia", Device: gpu0, Kind: collector.EventErrorRecord, Record: []byte("CPER " + serial)})
 		}
 		s.Devices = append(s.Devices, d)
 	}
@@ -201,7 +202,7 @@ func TestFault(t *testing.T) {
 		t.Fatal("no copy is sent before the whole")
 	}
 	refuses.Store(true)
-	stop() // writes what there is, which cannot be sent
+	stop() // writes the whole, which cannot be sent
 	m.until(gpu1, unsent, gpu0, gpu1)
 	refuses.Store(false)
 	m.run() // another exporter sends it, and begins no other bundle
@@ -220,6 +221,7 @@ func TestFault(t *testing.T) {
 	files := content(t, data)
 	for _, text := range []string{
 		"serial number            serial-", "firmware vbios           96.00", "kernel                   6.8", "errors                   Xid 79", "first message            fallen off the bus",
+		"error records (CPER)     1 left out",
 		"Xid 79: the GPU no longer answers", "Restart the node", "pod training/llm-0, worker", "NVRM: Xid (PCI:0000:75:00): 79",
 		"accel_power_watts 617.5 (at 2026-03-01 12:00:05Z, not measured since)",
 	} {
@@ -330,7 +332,7 @@ func TestRemoved(t *testing.T) {
 	}
 }
 
-// TestSize: a bundle has no more than its size, whatever is in it, and names what it lacks.
+// TestSize: a bundle has no more than its size, whatever is in it, and names the files that it lacks.
 func TestSize(t *testing.T) {
 	a := &archive{}
 	a.add(incidentName, []byte("{}"))

@@ -18,7 +18,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/status"
 )
 
-// Incident is what a bundle is about: incident.json.
+// Incident is the content of incident.json: a fault and its devices.
 type Incident struct {
 	Version  int       `json:"version"`
 	Node     string    `json:"node"`
@@ -55,7 +55,7 @@ type Device struct {
 	Holders []Holder          `json:"holders"`
 	Pods    []string          `json:"pods,omitempty"`
 	Events  []collector.Event `json:"events"`
-	// Readings are the latest readings, and those of the minute before the fault that have no
+	// Readings are the latest readings, and readings of the minute before the fault that have no
 	// value any more.
 	Readings []Series `json:"readings"`
 
@@ -115,7 +115,7 @@ func (r *Recorder) make(p *pending) []byte {
 		report = cmp.Or(r.o.Allocations(), report)
 	}
 	events := snap.Events
-	if len(events) > 0 && events[0].Time.After(p.fault) { // a storm of them has pushed out those at the fault
+	if len(events) > 0 && events[0].Time.After(p.fault) { // a storm has pushed out the events at the fault
 		events = slices.Concat(p.events, events)
 	}
 	cper := map[string][]byte{}
@@ -157,7 +157,7 @@ func (r *Recorder) make(p *pending) []byte {
 // cperCall is the function of NVIDIA's library that returns error records.
 const cperCall = "nvmlSystemGetCPER_v1"
 
-// errorRecords returns the error records of a device, and what is known of them. They are
+// errorRecords returns the error records of a device, and a note on them. They are
 // binary, so serial numbers in them cannot be replaced.
 func (r *Recorder) errorRecords(d *Device, s *collector.Snapshot) (records [][]byte, known string) {
 	r.mu.Lock()
@@ -310,7 +310,7 @@ func (r *Recorder) table(id string) []byte {
 	return b.Bytes()
 }
 
-// hashed returns what replaces the serial numbers of a node by their hashes: the same
+// hashed returns the replacement of the serial numbers of a node by their hashes: the same
 // number has the same hash everywhere.
 func hashed(s *collector.Snapshot) *strings.Replacer {
 	var pairs []string

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// after is how long a bundle waits for what follows the fault.
+	// after is how long a bundle waits for readings after the fault.
 	after = time.Minute
 	// look is how often the directory is looked at.
 	look = time.Minute
@@ -58,7 +58,7 @@ type Options struct {
 	Target *Target
 	// HashSerials replaces serial numbers by their hashes.
 	HashSerials bool
-	// After is how long a bundle waits for what follows the fault, a minute by default.
+	// After is how long a bundle waits for readings after the fault, a minute by default.
 	After time.Duration
 	// Look is how often the directory is looked at, a minute by default.
 	Look time.Duration
@@ -66,7 +66,7 @@ type Options struct {
 }
 
 // Recorder is a Judge that records every Snapshot and writes a bundle at each fault. It is
-// the last one, because it records what the others conclude.
+// the last one, because it records the conclusions of the others.
 type Recorder struct {
 	o      Options
 	store  store
@@ -97,7 +97,7 @@ type entry struct {
 	state, location, sha256 string
 }
 
-// pending is a bundle that waits for what follows the fault.
+// pending is a bundle that waits for readings after the fault.
 type pending struct {
 	name      string
 	fault     time.Time
@@ -214,7 +214,7 @@ func signal(c chan struct{}) {
 }
 
 // Run writes and sends bundles until ctx is done. A bundle that is being recorded then is
-// written with what there is, and sent if its receiver answers soon.
+// written as it is, and sent if its receiver answers soon.
 func (r *Recorder) Run(ctx context.Context) {
 	var sending sync.WaitGroup
 	if r.o.Target != nil {

@@ -45,7 +45,7 @@ func (s *store) list() []File {
 	return slices.Clone(s.files)
 }
 
-// load finds the bundles of earlier runs and removes what an interrupted run left. It
+// load finds the bundles of earlier runs and removes the files of an interrupted run. It
 // reports a directory in which no file can be made.
 func (s *store) load() error {
 	_ = os.Mkdir(s.directory, 0o700) // ReadDir reports that it is absent

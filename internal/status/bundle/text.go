@@ -34,8 +34,8 @@ var sections = []struct {
 	{"Temperature, power, clocks, use", []string{"temperature_celsius", "power_watts", "throttle", "clock_hertz", "utilization", "memory_used", "fan_"}},
 }
 
-// leftOut are parts of names of families that explain no fault: what has passed a link, and
-// what a device could do.
+// leftOut are parts of names of families that explain no fault: the traffic of a link, and
+// the limits of a device.
 var leftOut = []string{"_bytes_", "_max_", "_info", "accel_allocation", "_limit", "_bank_total_"}
 
 // isWell matches families that are 1 where all is well.
