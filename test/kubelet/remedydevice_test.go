@@ -2,6 +2,7 @@ package kubelet_test
 
 import (
 	"flag"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -198,19 +199,20 @@ func TestRemedyDeviceKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// A device returns after a test on it, which the scheduler allocates in spite of the taint.
-// A test that fails keeps it out until a person requests another. The remediator is killed
+// A device that is out is not allocated, also not as an extended resource. It returns after
+// a test on it, which the scheduler allocates in spite of the taint. A test that fails keeps it out until a person requests another. The remediator is killed
 // at each change.
 func TestRemedyDeviceTest(t *testing.T) {
 	t.Parallel()
 	r := newRemedy(t, "gpu-node")
 	r.manage()
+	r.pod("training", "other", "gpu-node") // makes the namespace
 	r.run("scheduler.log", program(t, *schedulerBinary, "kube-scheduler-v*"), "--kubeconfig="+r.path("admin"), "--leader-elect=false", "--secure-port=0")
 	r.takeDevices("NoSchedule")
 	policy := strings.Replace(r.read("policy.yml"), "health: failed\n", "health: failed\n    test: burn\n", 1) + "hooks: {burn: {job: " + r.path("job.yml") + ", class: gpu}}\n"
 	must(t, os.WriteFile(r.path("policy.yml"), []byte(policy), 0o600))
 	must(t, os.WriteFile(r.path("job.yml"), []byte(resetJob), 0o600))
-	r.do(http.MethodPost, "/apis/resource.k8s.io/v1/deviceclasses", object{"metadata": object{"name": "gpu"}, "spec": object{}})
+	r.do(http.MethodPost, "/apis/resource.k8s.io/v1/deviceclasses", object{"metadata": object{"name": "gpu"}, "spec": object{"extendedResourceName": "example.com/gpu"}})
 	r.do(http.MethodPost, "/api/v1/namespaces/"+remediatorUser+"/serviceaccounts", object{"metadata": object{"name": "default"}})
 	r.do(http.MethodPatch, "/api/v1/namespaces/"+remediatorUser, object{"metadata": object{"labels": object{"pod-security.kubernetes.io/enforce": nil}}})
 	r.do(http.MethodPatch, "/api/v1/nodes/gpu-node/status", object{"status": object{
@@ -223,6 +225,16 @@ func TestRemedyDeviceTest(t *testing.T) {
 	k.set(k.meet)
 	k.start()
 	k.step("the device is out", func() bool { return r.ruled("GPU-0") == "gpu.example.com/gpu-node/gpu-0 NoSchedule" })
+	for _, name := range []string{"one", "two"} {
+		r.do(http.MethodPost, "/api/v1/namespaces/training/pods", object{"metadata": object{"name": name}, "spec": object{
+			"tolerations": []any{object{"operator": "Exists"}},
+			"containers":  []any{object{"name": "main", "image": "scratch.local/main:1", "resources": object{"limits": object{"example.com/gpu": "1"}}}},
+		}})
+	}
+	await(t, "one pod has the other device, and the second pod none", nil, func() bool {
+		pods, claims := fmt.Sprint(r.list("/api/v1/namespaces/training/pods")), fmt.Sprint(r.list("/apis/resource.k8s.io/v1/namespaces/training/resourceclaims"))
+		return strings.Contains(pods, "reason:Unschedulable") && strings.Contains(claims, "device:gpu-3") && !strings.Contains(claims, "device:gpu-0")
+	})
 	r.fire(time.Now().Add(-time.Second), "gpu-node")
 
 	namespace := "/api/v1/namespaces/" + remediatorUser
