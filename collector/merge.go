@@ -145,6 +145,9 @@ func (m *merger) addWitness(o *observation) {
 	}
 	d := &m.devices[i]
 	d.seen = append(slices.Clone(d.seen), o.seen...)
+	if d.Down == ReasonMissing && o.Driver != "" {
+		d.Driver = o.Driver // it has left its own
+	}
 	// A device that has not answered yet has neither.
 	d.Driver, d.Vendor = cmp.Or(d.Driver, o.Driver), cmp.Or(d.Vendor, o.Vendor)
 	switch {

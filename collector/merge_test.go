@@ -100,8 +100,10 @@ func TestLeftItsDriver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				gpu := nvGPU("GPU-a", a)
+				gpu.Driver = "nvidia" // as sources of sysfs have it
 				mig := Device{ID: part, Parent: "GPU-a", Class: GPU, Vendor: "nvidia", PCI: a, Sampled: time.Now()}
-				nvml, bus := newFake("nvidia", nvGPU("GPU-a", a), mig), newFake("pcie", onBus(a, "nvidia"))
+				nvml, bus := newFake("nvidia", gpu, mig), newFake("pcie", onBus(a, "nvidia"))
 				s := NewSampler(DefaultSettings())
 				s.Add(nvml, Cover{Class: GPU, Vendor: "nvidia"})
 				s.Add(bus, Cover{Class: GPU, Bus: true})
