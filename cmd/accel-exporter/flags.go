@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"text/template"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/promslog"
@@ -62,9 +63,35 @@ func parseArgs(app *kingpin.Application, args []string, stdout, stderr io.Writer
 func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
 	app := kingpin.New("accel-exporter", `Exports the health and use of the accelerators of this node to Prometheus.
 
-Other commands, each with its own --help: "who" prints the pods and processes on each device, "top" shows them live, "doctor" what this node needs and lacks, "alerts" the alerts of its rules, "bundle" the evidence of a failed device, "rules check" checks rule files, "baseline print" writes the installed configuration as a baseline.`)
+Commands, each with its own --help:
+
+  who             devices, with their pods and processes
+  top             the same, live
+  alerts          alerts of the node's rules
+  doctor          what this node needs and lacks
+  bundle          evidence of a failed device
+  rules check     check rule files
+  baseline print  the installed configuration as a baseline
+`)
+	app.UsageTemplate(summaryTemplate).UsageFuncs(template.FuncMap{"Main": mainFlags})
 	f := &flags{}
 	return f, f.parse(app, args, stdout, stderr)
+}
+
+// summaryTemplate is --help, of one screen; --help-long has all flags.
+const summaryTemplate = `usage: accel-exporter [<flags>] [<command>]
+
+{{.App.Help|Wrap 0}}
+Main flags; --help-long has all:
+{{.Context.Flags|Main|FlagsToTwoColumns|FormatTwoColumns}}`
+
+// mainFlags returns the flags of --help.
+func mainFlags(all []*kingpin.FlagModel) []*kingpin.FlagModel {
+	main := []string{
+		"web.listen-address", "web.config.file", "config.file", "config.check", "baseline.file",
+		"metrics.detail", "rules.builtin", "alertmanager.url", "version",
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(f *kingpin.FlagModel) bool { return !slices.Contains(main, f.Name) })
 }
 
 // parse adds the flags of the exporter to app, and sets and checks them.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"maps"
 	"os"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kingpin/v2"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -19,6 +21,16 @@ func TestFlagsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/flags.md")
 	if err != nil {
 		t.Fatal(err)
+	}
+	app := kingpin.New("accel-exporter", "")
+	if err := new(flags).parse(app, nil, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	var exporter []string
+	for _, f := range app.Model().Flags {
+		if !f.Hidden {
+			exporter = append(exporter, f.Name)
+		}
 	}
 	rest, _, _ := bytes.Cut(page, []byte("## Configuration file"))
 	flags, commands, found := bytes.Cut(rest, []byte("## Commands"))
@@ -34,7 +46,6 @@ func TestFlagsDocumented(t *testing.T) {
 		return names
 	}
 
-	exporter := flagsOf()
 	documented := names("`--([a-z][a-z0-9.-]*)`", flags)
 	for _, name := range exporter {
 		if !slices.Contains(documented, name) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"os"
 	"os/signal"
 	"regexp"
 	"slices"
@@ -14,6 +16,8 @@ import (
 	"github.com/prometheus/common/promslog"
 	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/crypto/bcrypt"
 
 	"github.com/accel-exporter/accel-exporter/collector/kernellog"
 	"github.com/accel-exporter/accel-exporter/internal/config/strict"
@@ -159,8 +163,29 @@ func checkWebConfig(path string) error {
 	if path == "" {
 		return nil
 	}
+	if err := badPassword(path); err != nil {
+		return err
+	}
 	if err := web.Validate(path); err != nil {
 		return fmt.Errorf("%s: %s", path, repeated.ReplaceAllString(err.Error(), "$1…$2"))
+	}
+	return nil
+}
+
+// badPassword names the user in a web configuration whose password is no bcrypt hash.
+func badPassword(path string) error {
+	var config struct {
+		Users map[string]yaml.Node `yaml:"basic_auth_users"`
+	}
+	data, err := os.ReadFile(path)
+	if err != nil || yaml.Unmarshal(data, &config) != nil {
+		return nil // web.Validate reports it
+	}
+	for _, user := range slices.Sorted(maps.Keys(config.Users)) {
+		hash := config.Users[user]
+		if _, err := bcrypt.Cost([]byte(hash.Value)); err != nil {
+			return fmt.Errorf("%s:%d: basic_auth_users.%s: found no bcrypt hash; accepted is the output of htpasswd -nBC 10 %[3]s, after the colon", path, hash.Line, user)
+		}
 	}
 	return nil
 }

@@ -124,6 +124,9 @@ func ParsePolicy(name string, data []byte, shipped []string) (*Policy, error) {
 	if err := strict.Decode(name, data, p); err != nil {
 		return nil, err
 	}
+	if len(p.Rules) == 0 {
+		return nil, strict.Mistakes{{File: name, Line: 1, Path: "rules", Text: "found no rule; accepted is at least one"}}
+	}
 	return p, nil
 }
 

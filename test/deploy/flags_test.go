@@ -62,7 +62,7 @@ func TestFlags(t *testing.T) {
 // flagsOf are the flags that a program's help names.
 func flagsOf(t *testing.T, name string) map[string]bool {
 	t.Helper()
-	help := command(t, program(t, name), "--help")
+	help := command(t, program(t, name), "--help-long")
 	known := map[string]bool{}
 	for _, m := range flagName.FindAllStringSubmatch(help, -1) {
 		known[m[1]] = true

@@ -228,7 +228,7 @@ var (
 	nameColumn      = column{of: "name", title: "Device", jump: toDevice()}
 	namespaceColumn = column{of: "namespace", title: "Namespace", jump: toNamespace()}
 	podColumn       = column{of: "pod", title: "Pod", jump: toPod()}
-	sinceColumn     = column{of: "A", title: "Since", unit: "dateTimeFromNow", width: 130}
+	sinceColumn     = column{of: "A", title: "Since", unit: "dateTimeFromNow", width: 150}
 )
 
 // rowLabels are the labels of a row on a device that its links need.
