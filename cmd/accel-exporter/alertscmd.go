@@ -42,7 +42,7 @@ func alertsCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	}
 	return show(&view, stdout, v.Alerts, func(s *screen, list *status.Alerts) error {
 		if others := all - len(list.List); others > 0 && len(list.List) == 0 {
-			s.paragraph("", "", fmt.Sprintf("None of these alerts fires or is pending; of the others %d do.", others))
+			s.paragraph("", "", fmt.Sprintf("No alert that fires or is pending matches %s. Other alerts that do: %d.", strings.Join(*what, ", "), others))
 			return nil
 		}
 		s.alerts(list, v.Time)

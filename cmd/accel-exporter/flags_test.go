@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
 // outcome runs a command line to its end.
@@ -137,5 +139,8 @@ func TestWarnings(t *testing.T) {
 	}
 	if strings.Count(warned, "unknown metric") != 1 || strings.Count(unknown, "unknown metric") != 1 {
 		t.Errorf("unknown metrics:\n%s\n%s", warned, unknown)
+	}
+	if lines := unknownMetrics(engine.Builtin()); len(lines) > 0 {
+		t.Errorf("the built-in rules: %q", lines)
 	}
 }

@@ -26,7 +26,7 @@ func rulesInput(f *alertFlags, e *engine.Engine, log *slog.Logger) *input {
 }
 
 // foreignFamilies begin the names of families that are not in the metric table.
-var foreignFamilies = regexp.MustCompile(`^(accel_(alertmanager|config|exporter|remediator|rules|traces)_|accel[^_])`)
+var foreignFamilies = regexp.MustCompile(`^(accel_(alertmanager|bundles|config|exporter|remediator|rules|traces)_|accel[^_])`)
 
 // unknownMetrics returns a line for each metric that rules read, and that has the
 // name of a family of this exporter that does not exist.

@@ -398,7 +398,7 @@ func TestDashboardsTiles(t *testing.T) {
 }
 
 // TestWorkloadFaults: the faults that count as no fault of a pod have each Xid after which
-// the catalogue has a device failed, and no Xid that programs cause.
+// the catalogue always has a device failed, and no Xid that programs cause.
 func TestWorkloadFaults(t *testing.T) {
 	text := func(file string) string {
 		data, err := os.ReadFile(filepath.Join(root, file))
@@ -409,7 +409,7 @@ func TestWorkloadFaults(t *testing.T) {
 	}
 	listed := strings.Split(regexp.MustCompile(`xid_\(([0-9|]+)\)`).FindStringSubmatch(text("dashboards/accel-workload.json"))[1], "|")
 	xids, _, _ := strings.Cut(text("internal/judge/health/catalogue.yaml"), "\nsxid:")
-	for _, m := range regexp.MustCompile(`\{code: (\d+),.* fault: (\w+), severity: (\w+)`).FindAllStringSubmatch(xids, -1) {
+	for _, m := range regexp.MustCompile(`\{code: (\d+), name: .* fault: (\w+), severity: (\w+)`).FindAllStringSubmatch(xids, -1) {
 		code, fault, severity := m[1], m[2], m[3]
 		if is := slices.Contains(listed, code); severity == "failed" && fault != "setup" && !is || is && (fault == "application" || fault == "none") {
 			t.Errorf("Xid %s: fault %s, severity %s, in the board: %v", code, fault, severity, is)
