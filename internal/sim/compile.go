@@ -147,13 +147,12 @@ func (sc *Scenario) compileMachine(s *State, fixtures fs.FS) error {
 	if err := s.plugGPUs(tree); err != nil {
 		return fmt.Errorf("scenario %s: %w", sc.Name, err)
 	}
-	n, copies := 0, map[string]int{}
+	copies, trees := map[string]int{}, map[string]string{}
 	for i, name := range sc.Trees {
 		more, err := faketree.LoadFS(fixtures, "trees/"+name+".txt")
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("no tree %q; want one of %s, or variants/NAME", name, strings.Join(fixtureNames(fixtures, "trees/*.txt"), ", "))
 		}
-		before := cardsOf(tree)
 		if err == nil {
 			renameCopy(more, copies[name])
 			copies[name]++
@@ -162,13 +161,16 @@ func (sc *Scenario) compileMachine(s *State, fixtures fs.FS) error {
 		if err != nil {
 			return sc.root.at("trees", i).errorf("%w", err)
 		}
-		after := cardsOf(tree)
-		for _, at := range slices.Sorted(maps.Keys(after)) {
-			if _, ok := before[at]; !ok {
-				s.Set(fmt.Sprintf("card.%d", n), fmt.Sprintf("tree=%s kind=%s at=%s", name, after[at].kind, at))
-				n++
+		for at := range cardsOf(tree) {
+			if trees[at] == "" {
+				trees[at] = name
 			}
 		}
+	}
+	// By address, as the exporter counts AMD GPUs.
+	cards := cardsOf(tree)
+	for n, at := range slices.Sorted(maps.Keys(cards)) {
+		s.Set(fmt.Sprintf("card.%d", n), fmt.Sprintf("tree=%s kind=%s at=%s", trees[at], cards[at].kind, at))
 	}
 	if err := sc.compilePods(s); err != nil {
 		return err
