@@ -62,7 +62,6 @@ var versionStates = []state{
 	{"2", "the only one", none},
 	{"3", "most nodes", blue},
 	{"4", "other", yellow},
-	{"5", "no majority", orange},
 }
 
 // versions lists what of a kind runs in each pool, splits first.
@@ -70,11 +69,11 @@ func versions(title, of, installed, empty, about string) panel {
 	g := groupOf(installed)
 	drift := `max by (cluster, pool, component, version) (label_replace(accel_drift{component!~"held/.+",` + inPool + `}, "version", "$1", "actual", "(.+)"))`
 	verdict := `0 * ` + g.nodes + ` + on (cluster, pool, component, version) group_left () ` + drift +
-		` or 4 * ` + g.nodes + ` ^ 0 unless on (` + inGroup + `, version) ` + g.top + ` or 5 * ` + g.top + ` ^ 0 and on (` + inGroup + `) ` + g.tie +
-		` or 3 * ` + g.top + ` ^ 0 and on (` + inGroup + `) ` + g.split + ` or 2 * ` + g.nodes + ` ^ 0`
+		` or 2 * ` + g.nodes + ` ^ 0 and on (` + inGroup + `) count by (` + inGroup + `) (` + g.nodes + `) == 1` +
+		` or 4 - (` + g.nodes + ` == bool on (` + inGroup + `) group_left () max by (` + inGroup + `) (` + g.nodes + `))`
 	return half(panel{
 		kind: listing, title: title, empty: empty,
-		about: about + " Nodes by pool and version, splits first. Without an approved value, the version that most nodes have is blue; where no version has more nodes than the others, the row reads \"no majority\".",
+		about: about + " Nodes by pool and version, splits first. Without an approved value, the version that most nodes have is blue; on a tie, each of them.",
 		queries: []query{
 			{expr: g.nodes},
 			{expr: `0 * ` + g.nodes + ` + on (` + inGroup + `) group_left () count by (` + inGroup + `) (` + g.nodes + `)`},
