@@ -124,8 +124,8 @@ func ParsePolicy(name string, data []byte, shipped []string) (*Policy, error) {
 	if err := strict.Decode(name, data, p); err != nil {
 		return nil, err
 	}
-	if len(p.Rules) == 0 {
-		return nil, strict.Mistakes{{File: name, Line: 1, Path: "rules", Text: "found no rule; accepted is at least one"}}
+	if len(p.Rules) == 0 { // checked here, because an empty file is not decoded
+		return nil, strict.Mistakes{{File: name, Line: 1, Path: "rules", Text: "found no rule; accepted is one or more"}}
 	}
 	return p, nil
 }
@@ -153,9 +153,6 @@ func (p *Policy) Check() error {
 		if err := h.check(); err != nil {
 			return strict.At(err, "hooks", name)
 		}
-	}
-	if len(p.Rules) == 0 {
-		return strict.At(errors.New("found no rule; accepted is one or more"), "rules")
 	}
 	return p.checkAlerts()
 }
