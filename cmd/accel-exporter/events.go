@@ -65,7 +65,7 @@ func (l *limitedLog) about(name string) *slog.Logger {
 func (l *limitedLog) event(e collector.Event) {
 	log := l.about("events of " + cmp.Or(e.PCI, e.Device, e.Source))
 	if e.Past {
-		log.Info("Event from before the start", "collector", e.Source, "kind", e.Kind, "code", e.Code, "pci", e.PCI, "time", e.Time)
+		log.Info("Event from before the start", "collector", e.Source, "kind", e.Kind, "code", e.Code, "device", e.Device, "pci", e.PCI, "time", e.Time)
 		return
 	}
 	log.Warn("Event", "collector", e.Source, "kind", e.Kind, "code", e.Code, "device", e.Device, "pci", e.PCI, "partition", e.Partition, "sub", e.Sub, "detail", e.Detail)

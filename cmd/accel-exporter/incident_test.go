@@ -185,8 +185,9 @@ func TestOperationalEvents(t *testing.T) {
 	n.until(`^accel_source_events_lost_total\{source="nvidia"\} 1$`, `^accel_device_health_reason\{device="`+device(t, page, "4")+`",reason="event_operational_fatal",severity="failed"\} 1$`)
 }
 
-// TestErrorRecords: the records of a GPU are in its bundle. A driver that does not permit to
-// read them is no driver without records, and a call that hangs costs nothing but records.
+// TestErrorRecords: the records of a GPU are in its bundle, also beside a GPU without
+// records. A driver that does not permit to read them is no driver without records, and a
+// call that hangs costs nothing but records.
 func TestErrorRecords(t *testing.T) {
 	t.Parallel()
 	n := start(t, scenario, nil, "--bundle.directory="+t.TempDir())
@@ -204,6 +205,8 @@ func TestErrorRecords(t *testing.T) {
 			return regexp.MustCompile(line).MatchString(page.String())
 		}, func() string { return line + " in\n" + page.String() })
 	}
+	n.sim("inject", "error", "nvmlSystemGetCPER_v1", "NOT_SUPPORTED", "1")
+	shows("1", `error records \(CPER\) +not read: not_supported\n`)
 	n.sim("inject", "operational-event", "fatal", "0")
 	shows("0", `error records \(CPER\) +1 in cper/\n`)
 	out, err := exec.Command("tar", "-xzOf", file, "cper/"+gpu+"-1.bin").Output()
@@ -220,7 +223,7 @@ func TestErrorRecords(t *testing.T) {
 	n.until(`^accel_device_up\{device="`+gpu+`",reason=""\} 1$`, `!^accel_source_worker_exits_total.*source="nvidia"\} [1-9]`)
 	n.sim("clear")
 	n.sim("inject", "error", "nvmlSystemGetCPER_v1", "NO_PERMISSION")
-	shows("1", `error records \(CPER\) +not permitted: `)
+	shows("2", `error records \(CPER\) +not permitted: `)
 }
 
 // TestBoundLater runs in a container without privileges, where a GPU is unbound

@@ -94,7 +94,7 @@ func newEvents(lib *library, o *Options, emit func(collector.Event)) *events {
 	e.start(w.run)
 	if o.ErrorRecords {
 		e.recorded = make(chan string, 64)
-		r := &records{events: e, asker: newAsker(lib, new(round)), gpus: map[string]*recordsOf{}}
+		r := &records{events: e, gpus: map[string]*recordsOf{}}
 		e.start(r.run)
 	}
 	return e

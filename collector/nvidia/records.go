@@ -28,12 +28,13 @@ const recordPause = time.Second
 // return costs only them.
 type records struct {
 	*events
-	asker
 	gpus map[string]*recordsOf // by UUID
 }
 
-// recordsOf are the records of a GPU that were read.
+// recordsOf are the records of a GPU that were read. A GPU without records is no reason
+// not to read the records of another one.
 type recordsOf struct {
+	asker
 	cursor nvml.CPERCursor_v1
 	asked  time.Time
 	begun  bool // the records from before the exporter are read
@@ -55,36 +56,45 @@ func (r *records) run() {
 	for {
 		select {
 		case gpu := <-r.recorded:
-			r.read(gpu)
-			r.publish(&r.asker)
+			of := r.of(gpu)
+			r.read(gpu, of)
+			r.publish(&of.asker)
 		case <-r.quit:
 			return
 		}
 	}
 }
 
-// read emits the records of a GPU since the previous read.
-func (r *records) read(gpu string) {
-	r.now = time.Now()
+// of returns what was read of a GPU.
+func (r *records) of(gpu string) *recordsOf {
 	of := r.gpus[gpu]
 	if of == nil {
-		of = &recordsOf{cursor: nvml.CPERCursor_v1{CperTypeMask: uint32(nvml.CPER_ACCESS_TYPE_GPU), Handle: uint64(nvml.CPER_CURSOR_HANDLE_INIT)}}
+		of = &recordsOf{
+			asker:  newAsker(r.lib, new(round)),
+			cursor: nvml.CPERCursor_v1{CperTypeMask: uint32(nvml.CPER_ACCESS_TYPE_GPU), Handle: uint64(nvml.CPER_CURSOR_HANDLE_INIT)},
+		}
 		for i := range min(len(gpu), len(of.cursor.Uuid)-1) {
 			of.cursor.Uuid[i] = int8(gpu[i])
 		}
 		r.gpus[gpu] = of
 	}
-	if r.now.Sub(of.asked) < recordPause {
+	return of
+}
+
+// read emits the records of a GPU since the previous read.
+func (r *records) read(gpu string, of *recordsOf) {
+	of.now = time.Now()
+	if of.now.Sub(of.asked) < recordPause {
 		return // many events at once
 	}
-	of.asked = r.now
+	of.asked = of.now
 	buffer := make([]byte, collector.MaxRecord)
 	var pin runtime.Pinner
 	pin.Pin(&buffer[0])
 	defer pin.Unpin()
 	for range maxRecords {
 		answer := &nvml.GetCPER_v1{Cursor: of.cursor, Buffer: &buffer[0], BufferSize: uint32(len(buffer))}
-		if !do(&r.asker, callRecords, func() nvml.Return { return r.lib.api.SystemGetCPER_v1(answer) }) {
+		if !do(&of.asker, callRecords, func() nvml.Return { return r.lib.api.SystemGetCPER_v1(answer) }) {
 			return
 		}
 		of.cursor = answer.Cursor
@@ -95,7 +105,7 @@ func (r *records) read(gpu string) {
 		}
 		record := slices.Clone(buffer[:size])
 		r.emit(collector.Event{
-			Time: r.now, Source: Name, Device: gpu, Kind: collector.EventErrorRecord, Sub: recordSeverity(record), Past: !of.begun,
+			Time: of.now, Source: Name, Device: gpu, Kind: collector.EventErrorRecord, Sub: recordSeverity(record), Past: !of.begun,
 			Detail: fmt.Sprintf("CPER, %d bytes", size), Record: record,
 		})
 	}

@@ -99,7 +99,7 @@ func filterable(call string, d device) error {
 		return fmt.Errorf("call: %s looks up a whole GPU; name GPU %d, not its MIG device", call, d.gpu)
 	}
 	for _, prefix := range systemCalls {
-		if strings.HasPrefix(call, prefix) {
+		if strings.HasPrefix(call, prefix) && call != "nvmlSystemGetCPER_v1" { // of the GPU that it names
 			return fmt.Errorf("call: %s has no device to go by; leave DEVICE out or give all, "+
 				"or name a function that takes a device or looks one up (nvmlDeviceGetHandleBy...)", call)
 		}
