@@ -123,6 +123,7 @@ func TestStateDirectory(t *testing.T) {
 		"nodeRules.alertmanagers={http://a:9093}":                            "/var/lib/accel-exporter",
 		"nodeRules.alertmanagers={http://a:9093},stateDirectory=/srv/state":  "/srv/state",
 		"nodeRules.alertmanagers={http://a:9093},podResources.enabled=false": "",
+		"config=null,networkPolicy.enabled=true":                             "", // as a section of values without content
 	} {
 		got := ""
 		for _, v := range podSpec(t, objects(t, "", "--set="+flags)).Volumes {

@@ -61,7 +61,7 @@ for another reason reads it without a further privilege. */}}
 {{/* Where no state directory is given, nodes that send alerts have one. Only root can
 write to the folder that the kubelet makes. */}}
 {{- define "accel-exporter.stateDirectory" -}}
-{{- if .Values.stateDirectory }}{{ .Values.stateDirectory }}{{ else if and (include "accel-exporter.root" .) (or .Values.nodeRules.alertmanagers (.Values.config.alertmanager).endpoints) }}/var/lib/accel-exporter{{ end }}
+{{- if .Values.stateDirectory }}{{ .Values.stateDirectory }}{{ else if and (include "accel-exporter.root" .) (or .Values.nodeRules.alertmanagers ((.Values.config).alertmanager).endpoints) }}/var/lib/accel-exporter{{ end }}
 {{- end }}
 
 {{/* The capability to monitor MIG is requested; CDI's management device includes it. */}}
