@@ -256,6 +256,32 @@ func TestLogUnread(t *testing.T) {
 	}
 }
 
+// TestErrorRecords: old records of one GPU, which its driver returns later, do not push out
+// the record of the fault of another one.
+func TestErrorRecords(t *testing.T) {
+	m := newMachine(t)
+	m.r = New(m.o)
+	judge := func(id, record string) {
+		s := &collector.Snapshot{Time: start, News: []collector.Event{{Device: id, Kind: collector.EventErrorRecord, Record: []byte(record)}}}
+		m.r.Judge(s)
+	}
+	judge(gpu0, "fault")
+	for i := range 2 * maxRecords {
+		judge(gpu1, fmt.Sprint(i))
+	}
+	judge(gpu1, strings.Repeat("x", maxRecordBytes/2))
+	m.second()
+	_, data := m.r.Make(gpu0)
+	if files := content(t, data); files["cper/GPU-0-1.bin"] != "fault" {
+		t.Errorf("no record of %s:\n%s", gpu0, files[readmeName])
+	}
+	_, data = m.r.Make(gpu1)
+	files := content(t, data)
+	if last := fmt.Sprintf("cper/GPU-1-%d.bin", maxRecords/2); len(files[last]) != maxRecordBytes/2 || files["cper/GPU-1-1.bin"] != fmt.Sprint(2*maxRecords-maxRecords/2+1) {
+		t.Errorf("%s has %d bytes, the first record is %s", last, len(files[last]), files["cper/GPU-1-1.bin"])
+	}
+}
+
 // TestDirectory: the directory has at most so many bundles, never a part of one, and a
 // device that fails again at once pushes nothing out.
 func TestDirectory(t *testing.T) {

@@ -170,20 +170,32 @@ func (r *Recorder) Judge(s *collector.Snapshot) {
 }
 
 // keepRecords keeps the error records among events. A worker that was restarted reads
-// records that are known.
+// records that are known. Beyond the bounds, the device with the most of them loses its
+// oldest: a GPU with hundreds of old records does not push out the record of a fault of
+// another one.
 func (r *Recorder) keepRecords(news []collector.Event) {
-	size := 0
 	for i := range news {
 		e := &news[i]
 		if len(e.Record) > 0 && !slices.ContainsFunc(r.cper, func(o collector.Event) bool { return o.Device == e.Device && bytes.Equal(o.Record, e.Record) }) {
 			r.cper = append(r.cper, *e)
 		}
 	}
-	for i, e := range slices.Backward(r.cper) {
-		if size += len(e.Record); size > maxRecordBytes || len(r.cper)-i > maxRecords {
-			r.cper = slices.Clone(r.cper[i+1:])
-			return
+	size := func(e *collector.Event) int { return max(len(e.Record), maxRecordBytes/maxRecords) }
+	held, total := map[string]int{}, 0
+	for i := range r.cper {
+		held[r.cper[i].Device] += size(&r.cper[i])
+		total += size(&r.cper[i])
+	}
+	for total > maxRecordBytes {
+		oldest := 0
+		for i := range r.cper {
+			if held[r.cper[i].Device] > held[r.cper[oldest].Device] {
+				oldest = i
+			}
 		}
+		held[r.cper[oldest].Device] -= size(&r.cper[oldest])
+		total -= size(&r.cper[oldest])
+		r.cper = slices.Delete(r.cper, oldest, oldest+1)
 	}
 }
 
