@@ -358,6 +358,33 @@ func TestRemoved(t *testing.T) {
 	}
 }
 
+// TestDirectoryGone: a bundle whose directory vanishes with its first copy, as with a volume,
+// is written once the directory is there again.
+func TestDirectoryGone(t *testing.T) {
+	m := newMachine(t)
+	m.r = New(m.o)
+	m.second(gpu0)
+	m.r.write(false)
+	if err := os.RemoveAll(m.o.Directory); err != nil {
+		t.Fatal(err)
+	}
+	state := func() string { return status.Label(&m.second(gpu0).Devices[0], collector.DeviceBundle, "state") }
+	for range 2 {
+		m.r.write(true)
+		m.r.look()
+		if got := state(); got != failed || len(m.r.List()) > 0 {
+			t.Errorf("%q, %+v", got, m.r.List())
+		}
+	}
+	if err := os.MkdirAll(m.o.Directory, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m.r.write(true)
+	if got := state(); got != saved {
+		t.Error(got)
+	}
+}
+
 // TestSize: a bundle has no more than its size, whatever is in it, and names the files that it lacks.
 func TestSize(t *testing.T) {
 	a := &archive{}

@@ -326,7 +326,9 @@ func (r *Recorder) look() {
 		}
 		r.store.drop(f.Name)
 		r.mu.Lock()
-		maps.DeleteFunc(r.devices, func(_ string, e *entry) bool { return e.name == f.Name && e.state != sent && e.state != recording })
+		if r.pending == nil || r.pending.name != f.Name { // else it is written again
+			maps.DeleteFunc(r.devices, func(_ string, e *entry) bool { return e.name == f.Name && e.state != sent })
+		}
 		r.mu.Unlock()
 	}
 }
