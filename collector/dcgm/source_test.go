@@ -179,7 +179,7 @@ func TestRefusals(t *testing.T) {
 		text string
 	}{
 		"no library":       {setting{scenario: "h100-8", none: true}, Options{}, collector.ErrEngine, "LD_LIBRARY_PATH"},
-		"another version":  {setting{scenario: "h100-8", faults: [][]string{{"dcgm-version-mismatch"}}}, Options{}, collector.ErrMismatch, "ver_mismatch"},
+		"another version":  {setting{scenario: "h100-8", faults: [][]string{{"dcgm-error", "dcgmInit", "VER_MISMATCH"}}}, Options{}, collector.ErrMismatch, "ver_mismatch"},
 		"a function less":  {setting{scenario: "h100-8", missing: []string{"dcgmWatchFields"}}, Options{}, collector.ErrMismatch, "has no dcgmWatchFields"},
 		"no host engine":   {setting{scenario: "h100-8", faults: [][]string{{"dcgm-engine", "down"}}}, Options{Address: address}, collector.ErrEngine, "dcgmConnect_v2 tcp://localhost:5555: connection_not_valid"},
 		"engine not begun": {setting{scenario: "h100-8", faults: [][]string{{"dcgm-error", "dcgmStartEmbedded", "INIT_ERROR"}}}, Options{}, collector.ErrEngine, "dcgmStartEmbedded: init_error"},

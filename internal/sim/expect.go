@@ -51,11 +51,9 @@ var Expectations = []Expectation{
 	{"bus-loss", "bus-loss 1", `accel_device_seen{by="pcie",device="{DEVICE}"} 0`, nextSample},
 	{"link-degraded", "link-degraded 1", `accel_pcie_link_width_lanes{device="{DEVICE}"} {width}`, nextSlow},
 	{"pod-start", "pod-start team/new gpu:7", `accel_allocation_info{POD} 1`, nextList},
-	{"pod-finish", "pod-finish inference/chat-6b9f7d5c4-tq8zn --no-listed", `accel_allocation_info{POD} absent`, nextList},
 	{"pod-end", "pod-end training/llm-0", `accel_allocation_info{POD} absent`, nextList},
 	{"pod-evict", "pod-evict training/llm-0", `accel_allocation_info{POD} absent`, nextList},
 	{"kubelet-down", "kubelet-down", `accel_podmap_state{state="fresh"} 0`, lateList},
-	{"kubelet-remove", "kubelet-remove", `accel_podmap_state{state="fresh"} 0`, lateList},
 	{"kubelet-hang", "kubelet-hang", `accel_podmap_state{state="fresh"} 0`, lateList},
 	{"kubelet-garbage", "kubelet-garbage", `accel_podmap_state{state="fresh"} 0`, lateList},
 	{"device-unhealthy", "device-unhealthy 1", `accel_device_allocatable{device="{DEVICE}"} 0`, nextList},
@@ -92,7 +90,7 @@ func (s *State) Expect(fault string, given map[string]string) (line string, with
 		return "", 0 // an id of the device plugin, which may be that of no device here
 	}
 	for _, e := range Expectations {
-		if e.Fault != fault || given["pending"] == "true" || given["listed"] == "true" || given["switch"] == "off" || given["width"] == "0" {
+		if e.Fault != fault || given["pending"] == "true" || given["switch"] == "off" || given["width"] == "0" {
 			continue
 		}
 		namespace, name, _ := strings.Cut(given["pod"], "/")

@@ -68,7 +68,6 @@ var dcgmFaults = []Fault{
 		Args:  []Arg{{Name: "part", Help: "switch:N or cpu:N"}, {Name: "key", Help: "e.g. temperature, fatal_error, link.crc_errors"}, {Name: "value", Help: "value"}},
 		Flags: []Flag{{Name: "link", Help: "only of this link or core"}},
 	},
-	{Name: "dcgm-version-mismatch", Help: "the library rejects the version of every struct: VER_MISMATCH", apply: injectDCGMVersion},
 }
 
 func dcgmFault(kind string) func(*State, input) error {
@@ -151,11 +150,6 @@ func injectProfiling(s *State, in input) error {
 		s.Set("dcgm.profiling", profilingStates[n])
 	}
 	return err
-}
-
-func injectDCGMVersion(s *State, _ input) error {
-	s.Set("dcgm.version", "mismatch")
-	return nil
 }
 
 // healDCGM removes the faults of DCGM. Broken connections stay broken.

@@ -3,17 +3,11 @@ package sim
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"path"
 	"slices"
 	"strconv"
-	"strings"
 )
 
-var (
-	resourceArg = Arg{Name: "resource", Help: "name of a resource, or a pattern such as nvidia.com/*"}
-	kubeletFor  = Flag{Name: "for", Help: "duration; until kubelet-up by default"}
-)
+var kubeletFor = Flag{Name: "for", Help: "duration; until kubelet-up by default"}
 
 // kubeletFaults are faults of the kubelet, the API server and device plugins.
 var kubeletFaults = []Fault{
@@ -22,11 +16,9 @@ var kubeletFaults = []Fault{
 		Flags: []Flag{{Name: "for", Help: "how long; 0s: until kubelet-up", Default: "10s"}, {Name: "pods", Help: "number of pods that it lists meanwhile", Default: "0"}},
 	},
 	{Name: "kubelet-down", Help: "the kubelet is down: nothing listens on its socket", apply: onNode(setKubelet("down")), Flags: []Flag{kubeletFor}},
-	{Name: "kubelet-remove", Help: "the kubelet is down, and the directory of its socket is gone", apply: onNode(setKubelet("removed")), Flags: []Flag{kubeletFor}},
 	{Name: "kubelet-up", Help: "the kubelet is up and answers correctly", apply: onNode(setKubelet("up"))},
 	{Name: "kubelet-hang", Help: "the kubelet accepts calls and does not answer", apply: onNode(setKubelet("hang")), Flags: []Flag{kubeletFor}},
 	{Name: "kubelet-garbage", Help: "the kubelet's answers are no PodResources", apply: onNode(setKubelet("garbage")), Flags: []Flag{kubeletFor}},
-	{Name: "plugin-down", Help: "a device plugin ends until `clear`: its devices are not allocatable, existing allocations remain", apply: onNode(stopPlugin), Args: []Arg{resourceArg}},
 	{
 		Name: "api-server-down", Help: "the API server is down: a kubelet that restarts lists static pods only, until it is up", apply: onNode(setAPIServer(false)),
 		Flags: []Flag{{Name: "for", Help: "duration; until api-server-up by default"}},
@@ -110,15 +102,15 @@ func (s *State) needsAPIServer() error {
 }
 
 // setKubelet sets the state of the kubelet: up, or for a time or until the next
-// change down, removed, hang, garbage.
+// change down, hang, garbage.
 func setKubelet(to string) func(*State, input) error {
 	return func(s *State, in input) error {
 		d, err := in.duration("for")
 		if err != nil {
 			return err
 		}
-		if is := s.Get("kubelet"); (to == "hang" || to == "garbage") && (is == "down" || is == "removed") {
-			return fmt.Errorf("the kubelet is %s; it does not answer", is)
+		if is := s.Get("kubelet"); (to == "hang" || to == "garbage") && is == "down" {
+			return errors.New("the kubelet is down; it does not answer")
 		}
 		if to == "up" && s.Get("kubelet.lists") != "static" {
 			s.Delete("kubelet.lists")
@@ -139,7 +131,7 @@ func setKubelet(to string) func(*State, input) error {
 // healKubelet removes the faults of the kubelet and the device plugins. Pods
 // and processes remain: they are no faults.
 func (s *State) healKubelet() {
-	for _, key := range slices.Concat(s.keys("unhealthy."), s.keys("healthy."), s.keys(pluginDown), []string{"kubelet.lists", noAPIServer}) {
+	for _, key := range slices.Concat(s.keys("unhealthy."), s.keys("healthy."), []string{"kubelet.lists", noAPIServer}) {
 		s.Delete(key)
 	}
 	if s.Has("kubelet") {
@@ -187,17 +179,4 @@ func (s *State) pluginSees(d device, code uint64) {
 	if s.Has("kubelet") && !slices.Contains(passing, code) && !s.Has("healthy."+s.deviceUUID(d)) {
 		s.call(s.deviceUUID(d), false)
 	}
-}
-
-// stopPlugin ends the device plugin of some resources. The kubelet withdraws its
-// devices at once; existing allocations remain.
-func stopPlugin(s *State, in input) error {
-	offered := s.allocatable()
-	for resource := range offered {
-		if ok, err := path.Match(in["resource"], resource); err == nil && ok {
-			s.Set(pluginDown+in["resource"], "1")
-			return nil
-		}
-	}
-	return fmt.Errorf("no device plugin offers %q; offered are %s", in["resource"], strings.Join(slices.Sorted(maps.Keys(offered)), ", "))
 }

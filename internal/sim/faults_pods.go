@@ -22,10 +22,6 @@ var podFaults = []Fault{
 		Flags: []Flag{{Name: "resource", Help: "the resource of the kubelet's own ids, such as gpu.intel.com/i915"}, {Name: "pid", Help: "start a process on each of its GPUs, with PIDs from this one on"}, memFlag, loadFlag},
 	},
 	{
-		Name: "pod-finish", Help: "the containers of a pod end and the pod is not deleted yet; kubelets before 1.34 list it", apply: finishPod, Args: []Arg{podArg},
-		Flags: []Flag{{Name: "listed", Help: "the kubelet still lists it", Default: "true"}},
-	},
-	{
 		Name: "pod-evict", Help: "a pod is evicted, or dies of a fault: its processes end, and the kubelet no longer lists it", apply: onNode(evictPod), Args: []Arg{podArg},
 		Flags: []Flag{{Name: "xid", Help: "its GPUs report this Xid first"}, {Name: "after", Help: "time from the Xid to the eviction", Default: "1s"}},
 	},
@@ -117,15 +113,6 @@ func endPod(s *State, in input) error {
 	return s.showProcesses()
 }
 
-// finishPod lets the containers of a pod end by themselves.
-func finishPod(s *State, in input) error {
-	p, err := s.podNamed(in["pod"])
-	if err != nil {
-		return err
-	}
-	return s.endContainers(p, in.on("listed"))
-}
-
 func (s *State) endProcesses(p pod) {
 	for _, pid := range s.pids() {
 		if attr(s.Get("proc."+pid), "pod") == p.uid {
@@ -157,7 +144,7 @@ func evictPod(s *State, in input) error {
 	s.then(wait, func(s *State) error {
 		for _, q := range s.pods() {
 			if q.uid == p.uid {
-				return s.endContainers(q, false)
+				return s.endContainers(q)
 			}
 		}
 		return nil // the pod has ended meanwhile
@@ -206,14 +193,10 @@ func (s *State) hasDevice(p pod, d device) bool {
 	return false
 }
 
-// endContainers ends the containers of a pod. Until it is deleted its logs
-// remain, and a kubelet before 1.34 lists it.
-func (s *State) endContainers(p pod, listed bool) error {
+// endContainers ends the containers of a pod, which the kubelet no longer lists. Until
+// the pod is deleted its logs remain.
+func (s *State) endContainers(p pod) error {
 	s.endProcesses(p)
-	phase := "phase=finished"
-	if !listed {
-		phase += " listed=no"
-	}
-	s.Set(p.key, strings.Replace(s.Get(p.key), "phase=running", phase, 1))
+	s.Set(p.key, strings.Replace(s.Get(p.key), "phase=running", "phase=finished", 1))
 	return s.showProcesses()
 }

@@ -146,7 +146,7 @@ func (s *State) podsListed() []kubelet.Pod {
 	}
 	var out []kubelet.Pod
 	for _, p := range pods {
-		if attr(s.Get(p.key), "listed") != "no" {
+		if !p.finished {
 			out = append(out, s.listed(p))
 		}
 	}

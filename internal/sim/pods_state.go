@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -141,7 +140,7 @@ func (s *State) allocatable() map[string][]string {
 			base = uuid // of a replica or a share
 		}
 		offered[base] = true
-		if s.offerable(id, base) && !s.pluginIsDown(resource) {
+		if s.offerable(id, base) {
 			out[resource] = append(out[resource], id)
 		}
 	}
@@ -207,14 +206,3 @@ var processTypes = []string{"compute", "graphics", "mps"}
 
 // maxPID is the kernel's own bound on pid_max.
 const maxPID = 1 << 22
-
-// pluginDown is the prefix of the keys of resources whose plugin is down.
-const pluginDown = "plugin_down."
-
-// pluginIsDown reports whether the plugin of a resource is down.
-func (s *State) pluginIsDown(resource string) bool {
-	return slices.ContainsFunc(s.keys(pluginDown), func(key string) bool {
-		ok, _ := path.Match(strings.TrimPrefix(key, pluginDown), resource)
-		return ok
-	})
-}
