@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,24 +111,6 @@ func TestDCGMFails(t *testing.T) {
 		})
 	}
 	n.t = t
-}
-
-// TestDCGMFlags: flags and configuration are arguments that the worker accepts.
-func TestDCGMFlags(t *testing.T) {
-	f, err := parseFlags([]string{"--no-collector.nvidia", "--dcgm.address=/run/nv-hostengine"}, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.sources.dcgm.fields.Store(&[]uint16{50, 150, 156})
-	got := strings.Join(dcgmArgs(&f.sources, nil), " ")
-	for _, want := range []string{"--dcgm.address=/run/nv-hostengine", "--alone", "--field=50", "--field=150", "--field=156"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%s: no %s", got, want)
-		}
-	}
-	if _, err := workDCGM(strings.Fields(got), nil); err != nil {
-		t.Errorf("the worker rejects %s: %v", got, err)
-	}
 }
 
 // TestDCGMAlone checks the verdicts on a GPU that DCGM alone reads: of an Xid, a

@@ -11,7 +11,6 @@ import (
 var (
 	seed  = flag.Uint64("seed", 1, "of the first case of TestSeries; case N has the seed plus N")
 	cases = flag.Int("cases", 8, "how many cases of TestSeries to play")
-	every = flag.Int("every", 5, "of the unit tests of rules, play one in so many")
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

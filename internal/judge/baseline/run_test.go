@@ -1,8 +1,6 @@
 package baseline_test
 
 import (
-	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,42 +38,5 @@ func TestStale(t *testing.T) {
 				t.Errorf("driver %s: drift (-want +got):\n%s", step.version, diff)
 			}
 		}
-	}
-}
-
-// TestApply: a new catalogue applies from the next Snapshot.
-func TestApply(t *testing.T) {
-	j := baseline.New(nil, baseline.Options{})
-	s := snapshot(nil, h100("G"))
-	j.Judge(s)
-	if got := concluded(s); len(got) != 0 || len(s.Node) != 0 {
-		t.Errorf("without a catalogue: %q, %v", got, s.Node)
-	}
-	var wg sync.WaitGroup
-	for n := range 4 {
-		c := parse(t, fmt.Sprintf("entries: [{name: e%d}]", n))
-		wg.Go(func() {
-			for range 50 {
-				j.Apply(c)
-			}
-		})
-	}
-	for range 50 {
-		s := snapshot(nil, h100("G"), h100("H"))
-		j.Judge(s)
-		if got := concluded(s); len(got) > 0 && (len(got) != 2 || got[0][5:] != got[1][5:]) {
-			t.Fatalf("%q", got)
-		}
-	}
-	wg.Wait()
-	j.Apply(parse(t, "entries: [{name: last}]"))
-	s = snapshot(nil, h100("G"))
-	j.Judge(s)
-	if diff := cmp.Diff([]string{"G is last"}, concluded(s)); diff != "" {
-		t.Error(diff)
-	}
-	want := []collector.Reading{{Metric: collector.BaselineEntries, Value: 1}}
-	if diff := cmp.Diff(want, s.Node, cmp.Comparer(func(a, b *collector.Metric) bool { return a == b })); diff != "" {
-		t.Error(diff)
 	}
 }
