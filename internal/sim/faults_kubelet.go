@@ -7,22 +7,17 @@ import (
 	"strconv"
 )
 
-var kubeletFor = Flag{Name: "for", Help: "duration; until kubelet-up by default"}
-
 // kubeletFaults are faults of the kubelet, the API server and device plugins.
 var kubeletFaults = []Fault{
 	{
 		Name: "kubelet-restart", Help: "the kubelet restarts and for a time lists fewer pods than run; returns after that time", apply: onNode(restartKubelet),
 		Flags: []Flag{{Name: "for", Help: "how long; 0s: until kubelet-up", Default: "10s"}, {Name: "pods", Help: "number of pods that it lists meanwhile", Default: "0"}},
 	},
-	{Name: "kubelet-down", Help: "the kubelet is down: nothing listens on its socket", apply: onNode(setKubelet("down")), Flags: []Flag{kubeletFor}},
+	{Name: "kubelet-down", Help: "the kubelet is down: nothing listens on its socket", apply: onNode(setKubelet("down"))},
 	{Name: "kubelet-up", Help: "the kubelet is up and answers correctly", apply: onNode(setKubelet("up"))},
-	{Name: "kubelet-hang", Help: "the kubelet accepts calls and does not answer", apply: onNode(setKubelet("hang")), Flags: []Flag{kubeletFor}},
-	{Name: "kubelet-garbage", Help: "the kubelet's answers are no PodResources", apply: onNode(setKubelet("garbage")), Flags: []Flag{kubeletFor}},
-	{
-		Name: "api-server-down", Help: "the API server is down: a kubelet that restarts lists static pods only, until it is up", apply: onNode(setAPIServer(false)),
-		Flags: []Flag{{Name: "for", Help: "duration; until api-server-up by default"}},
-	},
+	{Name: "kubelet-hang", Help: "the kubelet accepts calls and does not answer", apply: onNode(setKubelet("hang"))},
+	{Name: "kubelet-garbage", Help: "the kubelet's answers are no PodResources", apply: onNode(setKubelet("garbage"))},
+	{Name: "api-server-down", Help: "the API server is down: a kubelet that restarts lists static pods only, until api-server-up", apply: onNode(setAPIServer(false))},
 	{Name: "api-server-up", Help: "the API server is up, and the kubelet lists all pods again", apply: onNode(setAPIServer(true))},
 	{Name: "device-unhealthy", Help: "a device plugin reports a healthy device as unhealthy: it is no longer allocatable", apply: onNode(spoilDevice(false)), Args: []Arg{{Name: "device", Help: ReferenceHelp}}},
 	{Name: "device-healthy", Help: "a device plugin reports a device as healthy, whatever its state, until `clear`", apply: onNode(spoilDevice(true)), Args: []Arg{{Name: "device", Help: ReferenceHelp}}},
@@ -62,30 +57,16 @@ const noAPIServer = "kubelet.no_api_server"
 // setAPIServer makes the API server unreachable for the node, or reachable. A
 // running kubelet goes on, but does not learn of pods that come or go.
 func setAPIServer(up bool) func(*State, input) error {
-	return func(s *State, in input) error {
-		if up {
-			s.healAPIServer()
+	return func(s *State, _ input) error {
+		if !up {
+			s.Set(noAPIServer, "1")
 			return nil
 		}
-		d, err := in.duration("for")
-		if err != nil {
-			return err
-		}
-		s.Set(noAPIServer, "1")
-		if d > 0 {
-			s.then(d, func(s *State) error {
-				s.healAPIServer()
-				return nil
-			})
+		s.Delete(noAPIServer)
+		if s.Get("kubelet.lists") == "static" {
+			s.Delete("kubelet.lists")
 		}
 		return nil
-	}
-}
-
-func (s *State) healAPIServer() {
-	s.Delete(noAPIServer)
-	if s.Get("kubelet.lists") == "static" {
-		s.Delete("kubelet.lists")
 	}
 }
 
@@ -101,14 +82,10 @@ func (s *State) needsAPIServer() error {
 	return nil
 }
 
-// setKubelet sets the state of the kubelet: up, or for a time or until the next
-// change down, hang, garbage.
+// setKubelet sets the state of the kubelet: up, or until the next change down, hang,
+// garbage.
 func setKubelet(to string) func(*State, input) error {
-	return func(s *State, in input) error {
-		d, err := in.duration("for")
-		if err != nil {
-			return err
-		}
+	return func(s *State, _ input) error {
 		if is := s.Get("kubelet"); (to == "hang" || to == "garbage") && is == "down" {
 			return errors.New("the kubelet is down; it does not answer")
 		}
@@ -116,14 +93,6 @@ func setKubelet(to string) func(*State, input) error {
 			s.Delete("kubelet.lists")
 		}
 		s.Set("kubelet", to)
-		if d > 0 && to != "up" {
-			s.then(d, func(s *State) error {
-				if s.Get("kubelet") == to {
-					s.Set("kubelet", "up")
-				}
-				return nil
-			})
-		}
 		return nil
 	}
 }
