@@ -120,12 +120,14 @@ each() {
   for b in old new; do "$call" "$row" "$b" "$@"; done
 }
 
-# Until the page has the temperature of the last GPU of the scenario.
+# From the start of the process, in ticks of the kernel's clock (10 ms), until the page
+# has the temperature of all GPUs.
 first_page() {
-  local b=$2 began=$EPOCHREALTIME
+  local b=$2 ticks
   begin "$b" h100-8
+  ticks=$(sed 's/.*) //' "/proc/${pid[$b]}/stat" | cut -d ' ' -f 20)
   until [ "$(curl -s "http://127.0.0.1:${port[$b]}/metrics" | grep -c '^accel_temperature_celsius{.*sensor="gpu"')" -ge 8 ]; do sleep 0.005; done
-  figure "$1" "$b" "($EPOCHREALTIME - $began) * 1000"
+  figure "$1" "$b" "($(cut -d ' ' -f 1 /proc/uptime) - $ticks / $(getconf CLK_TCK)) * 1000"
   stop
 }
 
