@@ -248,7 +248,7 @@ func TestRuleSeries(t *testing.T) {
 				faults = append(faults, "a query of another form than range printf `…` … | query")
 			}
 			for _, q := range queries {
-				faults = append(faults, exprFaults(all, parsed(t, r.name(), strings.ReplaceAll(q[1], "%q", `""`)))...)
+				faults = append(faults, exprFaults(all, parsed(t, r.name(), annotationArgument.ReplaceAllString(q[1], `""`)))...)
 			}
 		}
 		for _, fault := range faults {
@@ -258,6 +258,9 @@ func TestRuleSeries(t *testing.T) {
 }
 
 var annotationQuery = regexp.MustCompile("range printf `([^`]+)`[^|}]*\\| query")
+
+// annotationArgument is a value in such a query.
+var annotationArgument = regexp.MustCompile(`%(\[\d])?q`)
 
 // placeholder is a value that a person replaces in a query of a runbook.
 var placeholder = regexp.MustCompile(`^[A-Z]{3,}$`)
