@@ -40,6 +40,10 @@ type grafanaPanel struct {
 		Defaults struct {
 			Unit, NoValue string
 			Mappings      json.RawMessage
+			Custom        struct {
+				AxisSoftMin     float64
+				ThresholdsStyle struct{ Mode string }
+			}
 		}
 		Overrides []struct {
 			Properties []struct {
@@ -176,6 +180,8 @@ func (p grafanaPanel) faults() []string {
 	fault(p.Title == "" || !strings.HasSuffix(p.Description, ".") || d.Unit == "" || d.NoValue == "", "no title, description as a sentence, unit or text without data")
 	fault(p.Datasource.UID != "${datasource}", "the data source is fixed")
 	fault(p.Type == "stat" && !strings.Contains(string(d.Mappings), "null+nan"), "no data has the colour of a value")
+	fault(p.Type == "stat" && len(d.NoValue) > 6*p.GridPos.W, "the text without data is too long to be readable: %s", d.NoValue)
+	fault(d.Custom.ThresholdsStyle.Mode != "" && d.Custom.AxisSoftMin > 0, "the axis leaves out the line of a limit")
 	for _, q := range p.Targets {
 		fault(q.Range && (q.Interval != "$scrape" || q.LegendFormat == ""), "no least step, or a legend of raw labels: %s", q.Expr)
 		fault(regexp.MustCompile(`\bjob=~?"[^$]`).MatchString(q.Expr), "a fixed job")

@@ -55,7 +55,7 @@ func exporterNow() []panel {
 			queries: []query{{expr: `max(increase(sum by (` + target + `, source) (accel_source_worker_exits_total{` + inPool + `})[1h:2m]))`}},
 		},
 		panel{
-			title: "Configurations rejected", scale: upFrom(1, orange), empty: "No configuration file is used",
+			title: "Configurations rejected", scale: upFrom(1, orange), empty: "No configuration file",
 			about:   "Exporters that run with an older configuration than their file. AccelConfigRefused.",
 			queries: count(`accel_config_last_reload_successful{`+inPool+`} == 0`, `accel_config_last_reload_successful{`+inPool+`}`),
 		},

@@ -26,9 +26,10 @@ func fleet() board {
 const (
 	allWhole      = `parent="",` + inPool
 	noDevice      = "No device is known"
-	noAllocations = "The kubelets do not answer"
-	noMeasured    = "No allocation whose use is measured"
-	noBaseline    = "Nothing is compared: there is no baseline"
+	noAllocations = "No kubelet answers"
+	noAlertRules  = "No rules loaded"
+	noMeasured    = "No use is measured"
+	noBaseline    = "There is no baseline"
 	// noRules is the text of what is read from recorded series.
 	noRules = "No devices, or the recording rules are not loaded"
 )
@@ -59,7 +60,7 @@ func fleetNow() []panel {
 			queries: count(podsOnSick(inPool), `accel_device_holders{`+inPool+`}`),
 		},
 		panel{
-			title: "Critical alerts", scale: bad(1), empty: "The alerting rules are not loaded",
+			title: "Critical alerts", scale: bad(1), empty: noAlertRules,
 			about:   "Firing alerts with severity critical: work is lost or about to be. Listed below.",
 			queries: count(firing(`severity="critical",`+onPools)+notElsewhere, rulesLoaded),
 		},

@@ -23,7 +23,7 @@ const (
 	inCards = inPool + `,instance=~"$instance",device=~"$device"`
 	inAMD   = `vendor="amd",class="gpu",` + inCards
 	aCard   = `accel_fpga_info{` + inCards + `}`
-	noCards = "No FPGA in this selection"
+	noCards = "No FPGA is selected"
 	notHere = "No FPGA of this selection measures it"
 	noAMD   = "No AMD GPU in this selection"
 )
@@ -55,7 +55,7 @@ func fpgaNow() []panel {
 			queries: count(ofFPGA(verdict(inCards, "failed|unknown")), aCard),
 		},
 		panel{
-			title: "Allocated, no design", scale: bad(1), empty: "No card whose design and pods are known",
+			title: "Allocated, no design", scale: bad(1), empty: "Design or pods unknown",
 			about:   "Regions that are empty, or being configured, on cards that are allocated to a pod. FpgaBitstreamMissing fires when it lasts.",
 			queries: count(`accel_fpga_bitstream_loaded{`+inCards+`} == 0 and `+perDevice+` accel_device_holders > 0`, `accel_fpga_bitstream_loaded{`+inCards+`} and `+perDevice+` accel_device_holders`),
 		},
@@ -65,7 +65,7 @@ func fpgaNow() []panel {
 			queries: []query{{expr: `sum(increase(accel_fpga_reconfigurations_total{outcome="failed",` + inCards + `}[$__range]))`}},
 		},
 		panel{
-			title: "Latched error bits", scale: upFrom(1, orange), empty: "No card has error registers",
+			title: "Latched error bits", scale: upFrom(1, orange), empty: "No error registers",
 			about:   "Bits that are set in error registers. Each stays set until it is cleared. Listed below.",
 			queries: []query{{expr: `sum(accel_fpga_errors_latched{` + inCards + `})`}},
 		},

@@ -39,22 +39,22 @@ func nodeNow() []panel {
 			queries: []query{{expr: `max(up{job=~"$job",` + inNode + `})`}},
 		},
 		panel{
-			title: "Failed devices", scale: bad(1), empty: "Unknown: no device answers",
+			title: "Failed devices", scale: bad(1), empty: "No device answers",
 			about:   "Whole devices of the node whose verdict is failed or unknown.",
 			queries: count(verdict(wholes, "failed|unknown"), `accel_device_health{`+wholes+`}`),
 		},
 		panel{
-			title: "Degraded devices", scale: upFrom(1, orange), empty: "Unknown: no device answers",
+			title: "Degraded devices", scale: upFrom(1, orange), empty: "No device answers",
 			about:   "Whole devices on which work continues although they need attention.",
 			queries: count(verdict(wholes, "degraded"), `accel_device_health{`+wholes+`}`),
 		},
 		panel{
-			title: "Critical alerts", scale: bad(1), empty: "No rules are loaded",
+			title: "Critical alerts", scale: bad(1), empty: noAlertRules,
 			about:   "Alerts on this node, or on the chosen device, with severity critical. Listed below.",
 			queries: count(firing(`severity="critical",`+onNode), rulesLoaded),
 		},
 		panel{
-			title: "Other alerts", scale: upFrom(1, orange), empty: "No rules are loaded",
+			title: "Other alerts", scale: upFrom(1, orange), empty: noAlertRules,
 			about:   "Alerts on this node, or on the chosen device, of any other severity. Listed below.",
 			queries: count(firing(`severity!="critical",`+onNode), rulesLoaded),
 		},
@@ -64,13 +64,13 @@ func nodeNow() []panel {
 			queries: count(`group by (namespace, pod) (accel_allocation_info{`+inNode+`})`, `accel_device_holders{`+inNode+`}`),
 		},
 		panel{
-			title: "FPGAs", scale: only(blue), empty: "None here, or its exporter is down",
+			title: "FPGAs", scale: only(blue), empty: "None, or no answer",
 			about:   "FPGAs of the node, which have a dashboard of their kind. A click opens it.",
 			queries: []query{{expr: `count(accel_device_info{class="fpga",` + inNode + `})`}},
 			link:    jumpTo("accel-fpga", "FPGAs of this node", "node", "$node"),
 		},
 		panel{
-			title: "Driver", scale: only(blue), words: true, empty: "No version is known",
+			title: "Driver", scale: only(blue), words: true, empty: "No version known",
 			about:   "Versions of the drivers of this node.",
 			queries: []query{{`max by (vendor, version) (accel_driver_info{version!="",` + inNode + `})`, "{{version}}"}},
 			link:    jumpTo("accel-exporter", "Rollout"),
@@ -124,8 +124,8 @@ func nodeTimeline() panel {
 	return panel{
 		kind: timeline, title: "Health", states: healthStates, empty: noDevices,
 		about:   "The verdict on each whole device. Failed means that work on it is lost, degraded that it continues, unknown that the device cannot be observed.",
-		queries: []query{{`max by (name, to) (label_replace(` + named(ofWholes, healthOf(ofWholes)) + `, "to", "$1", "device", "(.+)"))`, "{{name}}"}},
-		link:    jumpTo("accel-node", "This device", "node", "$node", "device", "${__field.labels.to}"),
+		queries: []query{{`max by (name, to, board) (label_replace(` + named(ofWholes, healthOf(ofWholes)) + `, "to", "$1", "device", "(.+)"))`, "{{name}}"}},
+		link:    jumpTo("${__field.labels.board}", "This device", "node", "$node", "device", "${__field.labels.to}"),
 	}
 }
 

@@ -63,7 +63,7 @@ func (p panel) custom() any {
 			c.AxisSoftMax = &soft
 		}
 		if p.unit == "celsius" {
-			c.AxisSoftMin = f(20)
+			c.AxisSoftMin = f(0)
 		}
 		if p.limitLine {
 			c.ThresholdsStyle = &common.GraphThresholdsStyleConfig{Mode: common.GraphThresholdsStyleModeDashed}

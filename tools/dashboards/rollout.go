@@ -11,33 +11,31 @@ const (
 // components are named as in accel_drift.
 var (
 	software  = stack()
-	firmwares = `group by (` + target + `, model, component, version) (` + ofModel(`accel_firmware_info{parent="",component!~"inforom_.+",`+inPool+`}`) + `)`
-	layouts   = component("mode", ofModel(`(label_replace(accel_mig_mode_enabled{parent="",when="current",`+inPool+`} == 1, "version", "on", "", "") or label_replace(accel_mig_mode_enabled{parent="",when="current",`+inPool+`} == 0, "version", "off", "", ""))`)) +
-		` or group by (` + target + `, model, component, version) (label_replace(` + ofModel(`count_values by (`+target+`, device, profile) ("version", accel_mig_instances{`+inPool+`})`) + `, "component", "$1", "profile", "(.+)"))` +
-		` or ` + component("mig", ofModel(`label_replace(accel_drift{component="mig",`+inPool+`}, "version", "$1", "actual", "(.+)")`))
-	bitstreams = `group by (` + target + `, model, component, version) (` + ofModel(`(label_replace(label_join(accel_fpga_bitstream_info{`+inPool+`}, "component", "/", "region", "kind"), "version", "$1", "id", "(.+)") or label_replace(label_replace(accel_fpga_root_key_info{`+inPool+`}, "component", "root_key/$1", "key", "(.+)"), "version", "$1", "hash", "(.+)"))`) + `)`
+	firmwares = ofModel(`accel_firmware_info{parent="",component!~"inforom_.+",` + inPool + `}`)
+	layouts   = ofModel(strings.Join([]string{
+		`label_replace(label_replace(accel_mig_mode_enabled{parent="",when="current",` + inPool + `} == 1, "version", "on", "", ""), "component", "mode", "", "")`,
+		`label_replace(label_replace(accel_mig_mode_enabled{parent="",when="current",` + inPool + `} == 0, "version", "off", "", ""), "component", "mode", "", "")`,
+		`label_replace(count_values by (` + target + `, device, profile) ("version", accel_mig_instances{` + inPool + `}), "component", "$1", "profile", "(.+)")`,
+		`label_replace(accel_drift{component="mig",` + inPool + `}, "version", "$1", "actual", "(.+)")`,
+		`label_replace(label_join(accel_fpga_bitstream_info{` + inPool + `}, "component", "/", "region", "kind"), "version", "$1", "id", "(.+)")`,
+		`label_replace(label_replace(accel_fpga_root_key_info{` + inPool + `}, "component", "root_key/$1", "key", "(.+)"), "version", "$1", "hash", "(.+)")`,
+	}, " or "))
 )
-
-func component(name, expr string) string {
-	return `label_replace(group by (` + target + `, model, version) (` + expr + `), "component", "` + name + `", "", "")`
-}
 
 // stack is the components of the driver stack.
 func stack() string {
 	var all []string
 	for _, c := range [][2]string{{"driver", "version"}, {"cuda", "cuda_version"}, {"library", "library_version"}} {
 		of := `label_replace(group by (` + target + `, vendor, ` + c[1] + `) (accel_driver_info{` + c[1] + `!="",` + inPool + `}), "model", "$1", "vendor", "(.+)")`
-		if c[1] != "version" {
-			of = `label_replace(` + of + `, "version", "$1", "` + c[1] + `", "(.+)")`
-		}
-		all = append(all, component(c[0], of))
+		of = `label_replace(` + of + `, "version", "$1", "` + c[1] + `", "(.+)")`
+		all = append(all, `label_replace(group by (`+target+`, model, version) (`+of+`), "component", "`+c[0]+`", "", "")`)
 	}
 	return strings.Join(all, " or ")
 }
 
-// ofModel adds the model of the device.
+// ofModel adds the model of the device; the join is most of the cost, so there is one.
 func ofModel(expr string) string {
-	return expr + ` * ` + perDevice + ` group_left (model) max by (` + target + `, device, model) (accel_device_info{parent="",` + inPool + `})`
+	return `group by (` + target + `, model, component, version) ((` + expr + `) * ` + perDevice + ` group_left (model) accel_device_info{parent="",` + inPool + `})`
 }
 
 const inGroup = "cluster, pool, model, component"
@@ -101,6 +99,6 @@ func rollout() []panel {
 		}),
 		versions("Versions of the driver stack", "Vendor", software, noDrivers, "driver: of the kernel; cuda: the newest that the driver supports; library: NVML.").sized(16, 8),
 		versions("Firmware", "Model", firmwares, "No firmware is known", "Each firmware component of whole devices."),
-		versions("MIG layouts, bitstreams and root keys", "Model", layouts+" or "+bitstreams, "No GPU supports MIG, and no FPGA has a known bitstream", "mode: whether MIG mode is on; a profile: its instances on a GPU; mig: the whole layout, where a baseline is compared with it; else what is loaded in each region of an FPGA, and the keys that images must be signed with."),
+		versions("MIG layouts, bitstreams and root keys", "Model", layouts, "No GPU supports MIG, and no FPGA has a known bitstream", "mode: whether MIG mode is on; a profile: its instances on a GPU; mig: the whole layout, where a baseline is compared with it; else what is loaded in each region of an FPGA, and the keys that images must be signed with."),
 	}
 }

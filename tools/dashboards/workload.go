@@ -24,7 +24,7 @@ const (
 	inSpace = inPool + `,namespace=~"$namespace"`
 	inPods  = inSpace + `,pod=~"$pod"`
 	ofPods  = inAny + `,namespace=~"$namespace",pod=~"$pod"`
-	noPods  = "No pod has a device, or the kubelets do not answer"
+	noPods  = "No allocation is known"
 	// hurtPods is the incidents that name a pod.
 	hurtPods = inAny + `,pods=~"(.* )?$namespace/$pod( .*)?"`
 	// Alerts are on pods and workloads, or on devices, whose incidents name the pods.
@@ -35,8 +35,8 @@ const (
 	holdLabels = target + ", device, namespace, pod"
 	perHold    = "on (" + holdLabels + ")"
 	perPod     = "on (cluster, namespace, pod)"
-	noHolds    = "No allocation, or the recording rules are not loaded"
-	noPrices   = "No prices are configured, or nothing was idle"
+	noHolds    = "No allocation, or no recording rules"
+	noPrices   = "No prices, or not idle"
 	podName    = "{{cluster}} {{namespace}}/{{pod}}"
 )
 
