@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/alecthomas/kingpin/v2"
 
@@ -163,10 +162,7 @@ func (c *command) run() error {
 	if kubelet && c.pods {
 		services = append(services, sim.ServeKubelet)
 	}
-	if len(services) > 0 {
-		return c.supervise(program, argv, services...)
-	}
-	return fmt.Errorf("exec %s: %w", program, syscall.Exec(program, argv, os.Environ()))
+	return c.supervise(program, argv, services...)
 }
 
 // dcgmLibrary is the name by which programs load DCGM.

@@ -108,7 +108,7 @@ func Claim(path string) error {
 	if err != nil {
 		return err
 	}
-	// The lock stays with the program that replaces this process.
+	// The program inherits the lock.
 	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_SETFD, 0); errno != 0 {
 		return fmt.Errorf("lock %s: %w", f.Name(), errno)
 	}
