@@ -67,7 +67,7 @@ func TestAlertOnFault(t *testing.T) {
 		t.Errorf("labels: %s", diff)
 	}
 	if !strings.HasSuffix(alert.Annotations["runbook_url"], "/AcceleratorFailed.md") ||
-		alert.Annotations["summary"] != "node1 GPU 0 failed (Xid 79): training/llm-0. Cordon, save the kernel log, power cycle." {
+		alert.Annotations["summary"] != "node1 GPU 0 failed (Xid 79): training/llm-0. Cordon, save the kernel log, reboot." {
 		t.Errorf("annotations are %v", alert.Annotations)
 	}
 	for _, want := range []string{"0000:53:00.0", "index 0", "NVIDIA H100 80GB HBM3", "1650000000001", "xid_79", "training/llm-0", "reboot"} {

@@ -102,7 +102,7 @@ func faults(node int, devices []map[string]string) []sample {
 		{"accel_device_health_reason", with(devices[1], "reason", "row_remap_pending", "severity", "degraded"), 1},
 		{"accel_device_incident_timestamp_seconds", with(devices[1], "kind", "reset_due", "state", "degraded", "summary", "GPU 1 needs a reset (row remap pending). Reset it when its work has ended.", "reasons", "row_remap_pending", "action", "reset", "pods", "", "since", "2026-03-01T12:00Z"), now},
 		{"accel_device_health_reason", with(devices[2], "reason", "xid_79", "severity", "failed"), 1},
-		{"accel_device_incident_timestamp_seconds", with(devices[2], "kind", "failed", "state", "failed", "summary", "GPU 2 failed (Xid 79). Cordon, save the kernel log, power cycle.", "reasons", "xid_79", "action", "reboot", "pods", "", "since", "2026-03-01T12:00Z"), now},
+		{"accel_device_incident_timestamp_seconds", with(devices[2], "kind", "failed", "state", "failed", "summary", "GPU 2 failed (Xid 79). Cordon, save the kernel log, reboot.", "reasons", "xid_79", "action", "reboot", "pods", "", "since", "2026-03-01T12:00Z"), now},
 		{"accel_drift", with(devices[2], "component", "vbios", "actual", "1", "expected", "2"), 1},
 	}
 }

@@ -22,7 +22,7 @@ func TestRules(t *testing.T) {
 	alertmanager := program(t, "ALERTMANAGER")
 	dir := t.TempDir()
 	page := served(t, func() string {
-		return `accel_device_incident_timestamp_seconds{device="GPU-1",kind="failed",summary="GPU 1 failed (Xid 79): team/a and 1 more. Cordon, save the kernel log, power cycle.",pods="team/a team/b"} 1
+		return `accel_device_incident_timestamp_seconds{device="GPU-1",kind="failed",summary="GPU 1 failed (Xid 79): team/a and 1 more. Cordon, save the kernel log, reboot.",pods="team/a team/b"} 1
 `
 	})
 	shipped, err := os.ReadFile(filepath.Join(root, "deploy/prometheus/alertmanager.yml"))
@@ -42,7 +42,7 @@ alerting: {alertmanagers: [{static_configs: [{targets: ['`+strings.TrimPrefix(ur
 	eventually(t, "every rule is evaluated", func() error { return healthy("http://"+string(p), want) })
 	eventually(t, "the alert is at Alertmanager", func() error {
 		return sent(url, map[string]string{"alertname": "AcceleratorFailed", "severity": "critical", "node": "n1", "device": "GPU-1"},
-			"n1 GPU 1 failed (Xid 79): team/a and 1 more. Cordon, save the kernel log, power cycle.")
+			"n1 GPU 1 failed (Xid 79): team/a and 1 more. Cordon, save the kernel log, reboot.")
 	})
 }
 

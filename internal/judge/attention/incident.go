@@ -248,7 +248,7 @@ var (
 		"restart_app": "Restart its pods.", "drain_p2p": "Stop its pods, then look again.",
 		"recover_imex_domain": "Recover the IMEX domain.", "reprogram": "Stop its pods, load the design again.",
 		"drain_and_reset": "Stop its pods, reset it.", "reset": "Stop its pods, reset it.",
-		"restart_vm": "Restart the virtual machine.", "reboot": "Cordon, save the kernel log, power cycle.",
+		"restart_vm": "Restart the virtual machine.", "reboot": "Cordon, save the kernel log, reboot.",
 		"replace": "Cordon, replace the board.",
 	}
 	laterSteps = map[string]string{

@@ -101,7 +101,7 @@ func TestIncidents(t *testing.T) {
 	}{
 		{
 			"two reasons of three", fault("failed", "reboot", "xid_79|Xid 79", "device_lost|device lost", "not_on_bus|not on bus"), nil,
-			"failed", "GPU 2 failed (Xid 79, device lost). Cordon, save the kernel log, power cycle.",
+			"failed", "GPU 2 failed (Xid 79, device lost). Cordon, save the kernel log, reboot.",
 		},
 		{
 			"one fault by two sources", fault("failed", "reset", "xid_48|Xid 48", "xid_48|Xid 48"), nil,
@@ -145,7 +145,7 @@ func TestIncidentLabels(t *testing.T) {
 	v := fault("failed", "reboot", "a", "b", "c", "d", "e", "f", "g")
 	got := incident(t, attention.New(), began.Add(time.Minute), card(v, "inference/chat-0", "jobs/train-1"))
 	want := map[string]string{
-		"kind": "failed", "state": "failed", "summary": "GPU 2 failed (a, b): inference/chat-0 and 1 more. Cordon, save the kernel log, power cycle.",
+		"kind": "failed", "state": "failed", "summary": "GPU 2 failed (a, b): inference/chat-0 and 1 more. Cordon, save the kernel log, reboot.",
 		"reasons": "a b c d e f", "action": "reboot", "pods": "inference/chat-0 jobs/train-1", "since": "2026-03-01T12:00Z",
 		"index": "2", "model": "NVIDIA H100", "serial": "165", "pci_address": "0000:1b:00.0",
 	}
@@ -165,7 +165,7 @@ func TestSubjects(t *testing.T) {
 		}
 	}
 	unknown := collector.Device{ID: "0000:ff:00.0", Verdict: fault("failed", "reboot", "xid_79|Xid 79")}
-	if got := incident(t, attention.New(), began, unknown).labels["summary"]; got != "DEVICE ff:00.0 failed (Xid 79). Cordon, save the kernel log, power cycle." {
+	if got := incident(t, attention.New(), began, unknown).labels["summary"]; got != "DEVICE ff:00.0 failed (Xid 79). Cordon, save the kernel log, reboot." {
 		t.Error(got)
 	}
 	d := collector.Device{ID: "switch", Class: collector.Switch, PCI: "0000:07:00.0", Verdict: fault("failed", "reset", "sxid_1|SXid 1")}
@@ -201,7 +201,7 @@ func TestSummaryLength(t *testing.T) {
 	}
 	// The name of the pod is shortened first.
 	got := incident(t, attention.New(), began, card(fault("failed", "reboot", "xid_79|Xid 79", "pci_not_responding|PCI not responding"), "inference/"+long, "b/b")).labels["summary"]
-	if want := "GPU 2 failed (Xid 79, PCI not responding): inference/k…t-xk7p9 and 1 more. Cordon, save the kernel log, power cycle."; got != want {
+	if want := "GPU 2 failed (Xid 79, PCI not responding): inference/k8s-n…nt-xk7p9 and 1 more. Cordon, save the kernel log, reboot."; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
