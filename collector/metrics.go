@@ -276,7 +276,7 @@ var (
 	})
 	TemperatureMargin = define(Metric{
 		Name:   "accel_temperature_margin_celsius",
-		Help:   "Degrees left before the device takes the action that the label limit names; negative beyond the limit. T.Limit of NVIDIA GPUs is that of the GPU or of its memory, whichever is nearer, and is read every 5 s.",
+		Help:   "Degrees left before the device takes the action that the label limit names; negative beyond the limit. T.Limit of NVIDIA GPUs is that of the GPU or of its memory, whichever is nearer.",
 		Kind:   Gauge,
 		Labels: []string{"limit"},
 		Range:  celsius,

@@ -54,9 +54,9 @@ var fastFields = []field{
 
 // pacedFields are not read in every round, and neither is what more reads: nothing is
 // judged by one of their values within seconds, and each call costs a driver CPU time.
-// On an H100, energy takes 3.3 ms and the PCIe counters 3.1 ms of the 8 ms of all fields,
-// and T.Limit 1 ms; memory temperature and average power one to three on an RTX 5090,
-// measured by others. Energy is charged to pods, and is read as often as the processes.
+// On an H100, energy takes 3.3 ms and the PCIe counters 3.1 ms of the 8 ms of all fields;
+// memory temperature and average power one to three on an RTX 5090, measured by others.
+// Energy is charged to pods, and is read as often as the processes.
 var pacedFields = [...]struct {
 	every  time.Duration
 	more   func(g *gpu, b *batch, d *collector.Device)

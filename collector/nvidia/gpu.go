@@ -45,9 +45,6 @@ type gpu struct {
 	fast, seldom *batch
 	paced        []pace
 	thermalAsked bool
-	// tLimit is T.Limit, in degrees.
-	tLimit    nvml.MarginTemperature
-	hasTLimit bool
 	// offsets are the distances of T.Limit between the margin's zero and a measure
 	// (fields 196, 194, 193, 195; degrees, mostly negative).
 	offsets map[int]float64

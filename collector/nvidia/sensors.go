@@ -127,7 +127,6 @@ func (g *gpu) readSteady(b *batch, d *collector.Device) {
 			d.Set(collector.PerformanceState, float64(p))
 		}
 	}
-	g.tLimit, g.hasTLimit = ask(a, callMargin, h.GetMarginTemperature)
 }
 
 func (g *gpu) readThrottle(d *collector.Device) {

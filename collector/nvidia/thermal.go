@@ -69,11 +69,12 @@ func (g *gpu) readTemperature(d *collector.Device) bool {
 // readMargins sets the distance to each measure. The temperatures are among the
 // readings of d, and the limits among the slow readings.
 func (g *gpu) readMargins(d *collector.Device) {
-	if !g.hasTLimit && !g.refused[callMargin.index] {
+	m, ok := ask(&g.asker, callMargin, g.handle.GetMarginTemperature)
+	if !ok && !g.refused[callMargin.index] {
 		return
 	}
 	for i := range measures {
-		if v, known := g.margin(d, i); known {
+		if v, known := g.margin(d, i, float64(m.MarginTemperature), ok); known {
 			d.Set(collector.TemperatureMargin, v, measures[i].margin...)
 		}
 	}
@@ -83,14 +84,14 @@ func (g *gpu) readMargins(d *collector.Device) {
 // counts down to the point at which clocks are lowered for the GPU or for the memory,
 // whichever is nearer; the other measures are an offset below zero. Of the memory it is
 // the least that may be left, so its own limit and temperature are better.
-func (g *gpu) margin(d *collector.Device, measure int) (float64, bool) {
+func (g *gpu) margin(d *collector.Device, measure int, tLimit float64, hasTLimit bool) (float64, bool) {
 	m := &measures[measure]
 	now, hasNow := find(d.Readings, collector.TemperatureCelsius, m.sensor)
 	limit, hasLimit := find(g.kept, collector.TemperatureLimit, m.limit)
 	offset, hasOffset := g.offsets[measure]
 	absolute := hasNow && hasLimit
-	if g.hasTLimit && hasOffset && (measure != limitMemory || !absolute) {
-		return float64(g.tLimit.MarginTemperature) - offset, true
+	if hasTLimit && hasOffset && (measure != limitMemory || !absolute) {
+		return tLimit - offset, true
 	}
 	return limit - now, absolute
 }
