@@ -71,7 +71,6 @@ func TestFlagMistakes(t *testing.T) {
 		"--web.config.file=DIR/tab.yml":                                               `DIR/tab.yml: yaml: line 2: found character that cannot start any token`,
 		"--web.config.file=DIR/users.yml":                                             `DIR/users.yml:2: basic_auth_users.prometheus: found no bcrypt hash`,
 		"--collect.interval=1ms":                                                      `100ms to 10m`,
-		"--config.check":                                                              `--config.file`,
 		"--config.file=DIR/bad.yml":                                                   badConfig,
 		"--config.check --config.file=DIR/bad.yml":                                    badConfig,
 		"--config.file=DIR/none.yml":                                                  `configuration: open DIR/none.yml: no such file or directory`,
@@ -103,7 +102,7 @@ func TestFlagMistakes(t *testing.T) {
 // TestHelpAndVersion checks that help and version are commands.
 func TestHelpAndVersion(t *testing.T) {
 	t.Parallel()
-	for args, want := range map[string]string{"version": "accel-exporter, version", "help": "--config.file", "help who": "--url", "help rules check": "FILE"} {
+	for args, want := range map[string]string{"version": "accel-exporter, version", "--config.check": "flags: ok", "help": "--config.file", "help who": "--url", "help rules check": "FILE"} {
 		if out, _, err := outcome(t.Context(), strings.Fields(args)...); exitCode(err) != 0 || !strings.Contains(out, want) {
 			t.Errorf("%s: %v\n%s", args, err, out)
 		}
