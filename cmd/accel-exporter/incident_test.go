@@ -243,7 +243,7 @@ func TestBoundLater(t *testing.T) {
 	}
 	n.sim("inject", "xid", "31", "1")
 	n.until(`^accel_gpu_xid_errors_total\{device="` + gpu + `",xid="31"\} 1$`)
-	n.sim("inject", "gone", "1")
+	n.sim("inject", "gone", "--driver=none", "1")
 	n.until(`^accel_device_up\{device="` + gpu + `",reason="lost"\} 0$`)
 	n.sim("inject", "return", "1")
 	n.log.await(regexp.MustCompile(`Source fails.*driver_reloaded.*was bound to the driver later`))
