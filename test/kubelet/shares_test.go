@@ -42,7 +42,7 @@ func TestShares(t *testing.T) {
 		id, how := index.Resolve(h.Resource, h.Ref)
 		found = append(found, fmt.Sprint(id, " ", how))
 	}
-	if want := []string{gpuID(0) + " id", gpuID(0) + " id", gpuID(0) + " id", gpuID(1) + " id", migA + " id"}; !slices.Equal(found, want) {
+	if want := []string{gpuID(0) + " name", gpuID(0) + " name", gpuID(0) + " name", gpuID(1) + " name", migA + " name"}; !slices.Equal(found, want) {
 		t.Errorf("devices %q, want %q", found, want)
 	}
 }
