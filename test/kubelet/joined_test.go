@@ -166,8 +166,8 @@ func TestClusterClaims(t *testing.T) {
 			t.Errorf("%s: %+v, want UID %s", h.Pod.Name, p, uids[h.Pod.Name])
 		}
 	}
-	n.found("without the API server", m, new(kube.Map), "train: "+gpuID(0)+" minor", "train: "+gpuID(1)+" minor", "serve:  unknown", "twin:  unknown", "batch:  unknown")
-	all := []string{"train: " + gpuID(0) + " id", "train: " + gpuID(1) + " id", "serve: " + gpuID(2) + " id", "twin: " + gpuID(2) + " id", "batch: " + gpuID(3) + " pci"}
+	n.found("without the API server", m, new(kube.Map), "train: "+gpuID(0)+" name", "train: "+gpuID(1)+" name", "serve:  unknown", "twin:  unknown", "batch:  unknown")
+	all := []string{"train: " + gpuID(0) + " name", "train: " + gpuID(1) + " name", "serve: " + gpuID(2) + " name", "twin: " + gpuID(2) + " name", "batch: " + gpuID(3) + " name"}
 	n.found("with the API server", m, known, all...)
 
 	c.down()
