@@ -85,7 +85,8 @@ const (
 )
 
 // The Sub of an EventErrorRecord and of an EventOperational, beside SubFatal: its severity,
-// or that it is no fault of the device. A propagated event has another event as its cause, a simulated event is a test.
+// or that it is no fault of the device. A propagated event has another event as its cause,
+// a simulated event is a test.
 const (
 	SubInformational = "informational"
 	SubCorrected     = "corrected"

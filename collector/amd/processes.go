@@ -288,7 +288,8 @@ func parseFDInfo(text string) (f fdinfo, ok bool) {
 			}
 		case strings.HasPrefix(key, "drm-memory-"): // the same, of older kernels
 			region = strings.TrimPrefix(key, "drm-memory-")
-			if n, ok := size(value); ok && f.memory[region] == 0 {
+			_, known := f.memory[region]
+			if n, ok := size(value); ok && !known {
 				f.memory[region] = n
 			}
 		case strings.HasPrefix(key, "drm-engine-"):

@@ -82,7 +82,7 @@ const (
 // Lines returns the latest lines of drivers and of the PCI core, each with its time. The
 // lines around a fault explain it, also where they are no events. Other lines of the
 // kernel, which name users and addresses, are not kept. known is false where the log
-// could not be read: then an empty list says nothing.
+// could not be read: an empty list then does not mean that the kernel logged nothing.
 func (s *Source) Lines() (lines []string, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

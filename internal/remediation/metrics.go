@@ -53,8 +53,8 @@ func (c *Controller) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// collect sets the metrics of a plan. Those of single nodes and devices are by the
-// annotations that they had when they were listed.
+// collect sets the metrics of a plan. The metrics of single nodes and devices have the
+// values of the annotations that the nodes had when they were listed.
 func (p *Plan) collect(set func(m *collector.Metric, value float64, labels ...string)) {
 	set(lastPass, seconds(p.Time))
 	set(unknownNodes, float64(len(p.Unknown)))

@@ -174,11 +174,15 @@ func (r *Recorder) Judge(s *collector.Snapshot) {
 // oldest: a GPU with hundreds of old records does not push out the record of a fault of
 // another one.
 func (r *Recorder) keepRecords(news []collector.Event) {
+	before := len(r.cper)
 	for i := range news {
 		e := &news[i]
 		if len(e.Record) > 0 && !slices.ContainsFunc(r.cper, func(o collector.Event) bool { return o.Device == e.Device && bytes.Equal(o.Record, e.Record) }) {
 			r.cper = append(r.cper, *e)
 		}
+	}
+	if len(r.cper) == before {
+		return
 	}
 	size := func(e *collector.Event) int { return max(len(e.Record), maxRecordBytes/maxRecords) }
 	held, total := map[string]int{}, 0
