@@ -71,7 +71,8 @@ func TestProcesses(t *testing.T) {
 	tree.Link("/proc/200/fd/4", "/dev/null")
 	hold(tree, 200, 5, "renderD128", gpu, 7, "drm-memory-vram:\t2048 KiB\ndrm-memory-gtt: \t1 MiB\n")
 	hold(tree, 200, 6, "renderD128", gpu, 8, "drm-memory-vram:\t1024 KiB\ndrm-resident-vram:\t1 MiB\ndrm-total-vram:\t9 MiB\n")
-	hold(tree, 201, 5, "renderD128", gpu, 7, "drm-memory-vram:\t2048 KiB\n") // inherited
+	hold(tree, 200, 7, "renderD128", gpu, 10, "drm-resident-vram:\t0 KiB\ndrm-memory-vram:\t512 KiB\n") // none resident
+	hold(tree, 201, 5, "renderD128", gpu, 7, "drm-memory-vram:\t2048 KiB\n")                            // inherited
 	hold(tree, 202, 9, "card0", gpu, 9, "drm-memory-vram:\t4 KiB\ndrm-engine-gfx:\t1000 ns\n")
 	hold(tree, 203, 3, "renderD150", "0000:99:00.0", 9, "drm-memory-vram:\t4 KiB\n")
 	tree.Link("/proc/204/fd/3", "/dev/dri/card9") // graphics of the board, whose driver has no keys
