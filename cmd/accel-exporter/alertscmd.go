@@ -36,13 +36,23 @@ func alertsCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	case v.Alerts == nil:
 		return errors.New(noRules)
 	}
-	all := len(v.Alerts.List)
+	names := map[string]bool{}
+	for i := range v.Alerts.List {
+		names[v.Alerts.List[i].Name()] = true
+	}
+	others := cmp.Or(strings.Join(slices.Sorted(maps.Keys(names)), ", "), "none")
+	general := []string{"firing", "pending", "resolved", "critical", "warning", "info"} // which no alert may be now
+	for _, w := range *what {
+		if !v.Alerts.Evaluated.IsZero() && !slices.Contains(general, w) && !slices.ContainsFunc(v.Alerts.List, func(a status.Alert) bool { return alertFits(&a, []string{w}) }) {
+			return fmt.Errorf("no alert matches %q; alerts that fire or are pending: %s", w, others)
+		}
+	}
 	if len(*what) > 0 {
 		v.Alerts.List = slices.DeleteFunc(v.Alerts.List, func(a status.Alert) bool { return !alertFits(&a, *what) })
 	}
 	return show(&view, stdout, v.Alerts, func(s *screen, list *status.Alerts) error {
-		if others := all - len(list.List); others > 0 && len(list.List) == 0 {
-			s.paragraph("", "", fmt.Sprintf("No alert that fires or is pending matches %s. Other alerts that do: %d.", strings.Join(*what, ", "), others))
+		if len(list.List) == 0 && len(names) > 0 {
+			s.paragraph("", "", fmt.Sprintf("No alert matches %s. Other alerts: %s.", strings.Join(*what, ", "), others))
 			return nil
 		}
 		s.alerts(list, v.Time)

@@ -62,9 +62,6 @@ Exit status: 0 if nothing that is asked for is missing, 1 if something is, 2 if 
 	ask.add(app)
 	f := &flags{}
 	if err := f.parse(app, args, stdout, stderr); err != nil {
-		if !errors.Is(err, errDone) {
-			err = badUse{err}
-		}
 		return err
 	}
 	d := diagnosis{Version: version.Version, User: os.Geteuid()}

@@ -113,8 +113,10 @@ func TestDoctorExit(t *testing.T) {
 			t.Errorf("%s does not match\n%s", want, text)
 		}
 	}
-	if _, _, err := outcome(t.Context(), "doctor", "--collect.interval=1"); exitCode(err) != 2 {
-		t.Errorf("bad use: %v", err)
+	for _, args := range [][]string{{"doctor", "--collect.interval=1"}, {"who", "--no-such"}, {"--collect.interval=1ns"}} {
+		if _, _, err := outcome(t.Context(), args...); exitCode(err) != 2 {
+			t.Errorf("bad use: %v: %v", args, err)
+		}
 	}
 	if _, _, err := outcome(t.Context(), "doctor", "--url=http://127.0.0.1:1"); exitCode(err) != 1 || !strings.Contains(fmt.Sprint(err), "no exporter answers") {
 		t.Errorf("nothing at --url: %v", err)

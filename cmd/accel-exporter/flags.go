@@ -55,7 +55,7 @@ func parseArgs(app *kingpin.Application, args []string, stdout, stderr io.Writer
 		return "", errDone
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w, try --help", explain(app, args, err))
+		return "", badUse{fmt.Errorf("%w, try --help", explain(app, args, err))}
 	}
 	return chosen, nil
 }
@@ -111,14 +111,17 @@ func (f *flags) parse(app *kingpin.Application, args []string, stdout, stderr io
 
 	args, f.compat.foreign, err = fromDCGMExporter(args, foreignFlags, os.LookupEnv, isFile)
 	if err != nil {
-		return err
+		return badUse{err}
 	}
 	app.Version(version.Print("accel-exporter")).VersionFlag.Short('V')
 	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
 		return err
 	}
 	f.given = given(app, args)
-	return f.check()
+	if err := f.check(); err != nil {
+		return badUse{err}
+	}
+	return nil
 }
 
 // asked reports whether a flag is on the command line.

@@ -23,6 +23,9 @@ func (f *askFlags) getStatus(ctx context.Context, device string) (*status.View, 
 	return v, f.get(ctx, "/debug/status", "device="+url.QueryEscape(device), v)
 }
 
+// states are words for devices, of which there may be none now.
+var states = []string{"healthy", "degraded", "failed", "down", "unknown", "idle", "free"}
+
 // whoCommand is `accel-exporter who`: the pods that the devices of a node are
 // allocated to, or the processes on them, from a running exporter.
 func whoCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -41,7 +44,6 @@ func whoCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return err
 	}
 	f := &frame{view: v, local: ask.local(), wide: *wide, filters: *what}
-	states := []string{"healthy", "degraded", "failed", "unknown"} // which no device may have now
 	for _, w := range *what {
 		if !slices.Contains(states, w) && !slices.ContainsFunc(v.Devices, func(d status.Device) bool { return f.fits(&d, w) }) {
 			return fmt.Errorf("no device matches %q; without an argument, all are listed", w)
@@ -253,9 +255,14 @@ func (f *frame) print(s *screen) {
 		f.sources(s)
 		fmt.Fprintln(s)
 	}
-	f.table(f.devices()).print(s)
-	if len(f.filters) > 0 && !slices.ContainsFunc(v.Devices, func(d status.Device) bool { return f.wants(&d) }) {
-		fmt.Fprintln(s, "No device matches the filter.")
+	if devices := f.devices(); len(devices) > 0 || len(f.filters) == 0 {
+		f.table(devices).print(s)
+	} else {
+		verb := "matches "
+		if slices.Contains(states, f.filters[0]) {
+			verb = "is "
+		}
+		s.paragraph("", "", "No device "+verb+strings.Join(f.filters, " or ")+".")
 	}
 	if v.Uncertain != "" || len(v.Strays) > 0 {
 		fmt.Fprintln(s)

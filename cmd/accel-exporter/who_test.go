@@ -135,6 +135,9 @@ func TestWhoSelects(t *testing.T) {
 			t.Errorf("%s finds %s, want %s", what, got, want)
 		}
 	}
+	if out, _, err := outcome(t.Context(), "who", "--url="+url, "--http.config.file="+filepath.Join(dir, "http.yml"), "degraded"); err != nil || !strings.Contains(out, "No device is degraded.\n") {
+		t.Errorf("no degraded device: %v\n%s", err, out)
+	}
 	for args, want := range map[string]string{
 		"--url=localhost":             "http://HOST:PORT",
 		"--url=127.0.0.1:1":           "no exporter answers at --url",
