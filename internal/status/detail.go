@@ -32,7 +32,7 @@ type Fact struct{ Name, Value string }
 // Reason is a reason of the verdict.
 type Reason struct {
 	State
-	Code, Text, Action string
+	Code, Text, Action string // Action is "" where it is the device's
 	Since              time.Time
 }
 
@@ -107,6 +107,9 @@ func (v *View) detail(s *collector.Snapshot, id string) bool {
 	out.facts(d)
 	if d.Verdict != nil {
 		for _, r := range d.Verdict.Reasons {
+			if r.Action == d.Verdict.Action {
+				r.Action = ""
+			}
 			out.Reasons = append(out.Reasons, Reason{
 				State: State{r.Severity, cmp.Or(states[r.Severity], warn)}, Code: r.Code, Text: sentence(r.Text),
 				Action: Action(r.Action), Since: r.Since,

@@ -427,7 +427,7 @@ func deviceRow(d *collector.Device, a *allocation.Device, now, answered time.Tim
 	r := Device{
 		ID: d.ID, Short: ShortID(d.ID), Index: Label(d, collector.DeviceInfo, "index"), Vendor: d.Vendor, Class: className(d.Class), PCI: d.PCI, Part: d.Parent != "", parent: d.Parent,
 		Image: imageOf(d),
-		Model: strings.TrimPrefix(cmp.Or(d.Model, string(d.Class), "unknown device"), "NVIDIA "), State: stateOf(d),
+		Model: strings.TrimPrefix(strings.TrimPrefix(cmp.Or(d.Model, string(d.Class), "unknown device"), "NVIDIA "), "AMD "), State: stateOf(d),
 	}
 	if profile := Label(d, collector.DeviceInfo, "profile"); profile != "" {
 		r.Model = profile
@@ -441,6 +441,9 @@ func deviceRow(d *collector.Device, a *allocation.Device, now, answered time.Tim
 		r.Since = d.Verdict.Since
 		r.unread = d.Verdict.State == "unknown" && d.Down == "" && len(d.Verdict.Reasons) == 1 && d.Verdict.Reasons[0].Code == health.NoAnswer
 		r.Action, r.Code = Action(d.Verdict.Action), d.Verdict.Action
+		if d.Verdict.State == "degraded" && r.Code == "reset" {
+			r.Action = Action("drain_and_reset") // its work continues
+		}
 		r.Doc = Runbook(d.Verdict.State, d.Down, d.Verdict.Action)
 		for _, x := range d.Verdict.Reasons {
 			r.Reasons = append(r.Reasons, sentence(x.Text))
