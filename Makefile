@@ -138,4 +138,4 @@ clean: ## remove all build results
 	rm -rf bin dist .cache
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "%-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z -]+:.*## / {n = split($$1, names, " "); for (i = 1; i <= n; i++) printf "%-17s %s\n", names[i], $$2}' $(MAKEFILE_LIST)

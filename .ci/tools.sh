@@ -25,6 +25,11 @@ fi
 fetch() { # PACKAGE DIRECTORY PROGRAM
   [ -x ".cache/$2/usr/bin/$3" ] && return
   local into
+  command -v apt-get >/dev/null && command -v dpkg >/dev/null || {
+    echo "$1: only Debian and Ubuntu have apt-get and dpkg, which unpack it. Elsewhere install Prometheus and Alertmanager, and link" \
+      "prometheus and promtool into .cache/prometheus/usr/bin, alertmanager as prometheus-alertmanager and amtool into .cache/alertmanager/usr/bin" >&2
+    exit 1
+  }
   into=$(mktemp -d)
   chmod 755 "$into"
   (cd "$into" && timeout 120 apt-get download -qq "$1") ||
@@ -39,7 +44,7 @@ fetch prometheus-alertmanager alertmanager amtool
 
 # Debian's Alertmanager reads its templates from this path only.
 templates=/usr/share/prometheus/alertmanager
-if [ ! -e "$templates/default.tmpl" ]; then
+if [ ! -e "$templates/default.tmpl" ] && [ -d ".cache/alertmanager$templates" ]; then
   mkdir -p "$templates"
   cp .cache/alertmanager"$templates"/*.tmpl "$templates"
 fi

@@ -93,7 +93,7 @@ func TestExpectations(t *testing.T) {
 		}
 		groups[node] = append(groups[node], e.Example)
 	}
-	printed := regexp.MustCompile(`^Within \S+: (\w+)\{(.*)\} (.*)\n$`)
+	printed := regexp.MustCompile(`^Within \S+: (\w+)\{(.*)\} ([^;]*).*\n$`)
 	for name, examples := range groups {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -80,6 +80,8 @@ func (c *command) addFault(inject *kingpin.CmdClause, f *sim.Fault, actions map[
 		}
 		if line, within := s.Expect(f.Name, values); line != "" {
 			fmt.Printf("Within %s: %s\n", within, line)
+		} else {
+			fmt.Println("Done. accel-exporter who and the status page show what follows.")
 		}
 		return nil
 	}
@@ -89,7 +91,7 @@ func (c *command) addFault(inject *kingpin.CmdClause, f *sim.Fault, actions map[
 func faultList() string {
 	var b strings.Builder
 	for _, f := range sim.Faults {
-		fmt.Fprintf(&b, "    %-16s %s\n", f.Name, f.Help)
+		fmt.Fprintf(&b, "    %-17s %s\n", f.Name, f.Help)
 	}
 	return b.String()
 }

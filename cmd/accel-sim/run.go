@@ -195,7 +195,7 @@ func (c *command) scenarios() error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%-16s %s\n", name, sc.Description)
+		fmt.Printf("%-17s %s\n", name, sc.Description)
 	}
 	return nil
 }

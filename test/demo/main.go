@@ -98,10 +98,8 @@ func (d *demo) play(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	for _, fault := range []string{"xid 79 " + broken, "lost " + broken} {
-		if err := d.inject(ctx, fault); err != nil {
-			return err
-		}
+	if err := d.inject(ctx, "lost "+broken); err != nil {
+		return err
 	}
 	d.print("\n%s  GPU %s fell off the bus.", began.Format(time.TimeOnly), broken)
 	a, err := d.firstAlert(ctx)
