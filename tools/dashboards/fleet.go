@@ -29,6 +29,7 @@ const (
 	noAllocations = "No kubelet answers"
 	noAlertRules  = "No rules loaded"
 	noMeasured    = "No use is measured"
+	firesOn       = " An alert on a device fires on for 15 minutes after the device is well, so that a repeated fault pages once."
 	noBaseline    = "There is no baseline"
 	// noRules is the text of what is read from recorded series.
 	noRules = "No devices, or the recording rules are not loaded"
@@ -61,7 +62,7 @@ func fleetNow() []panel {
 		},
 		panel{
 			title: "Critical alerts", scale: bad(1), empty: noAlertRules,
-			about:   "Firing alerts with severity critical: work is lost or about to be. Listed below.",
+			about:   "Firing alerts with severity critical: work is lost or about to be. Listed below." + firesOn,
 			queries: count(firing(`severity="critical",`+onPools)+notElsewhere, rulesLoaded),
 		},
 		panel{
@@ -111,7 +112,7 @@ func incidentTable(rows string) panel {
 			{of: "action", title: "Action", jump: toHealth("actions"), width: 90},
 			{of: "pods", title: "Pods", width: 150, wrapped: true},
 			{of: "reasons", title: "Reasons", jump: toHealth("catalogue"), width: 160, wrapped: true},
-			{of: "since", title: "Since", width: 150},
+			{of: "since", title: "Since", unit: "dateTimeFromNow", width: 150},
 		},
 	}
 }

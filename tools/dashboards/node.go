@@ -50,7 +50,7 @@ func nodeNow() []panel {
 		},
 		panel{
 			title: "Critical alerts", scale: bad(1), empty: noAlertRules,
-			about:   "Alerts on this node, or on the chosen device, with severity critical. Listed below.",
+			about:   "Alerts on this node, or on the chosen device, with severity critical. Listed below." + firesOn,
 			queries: count(firing(`severity="critical",`+onNode), rulesLoaded),
 		},
 		panel{

@@ -58,7 +58,7 @@ var versionStates = []state{
 	{"0", "approved", green},
 	{"1", "not approved", orange},
 	{"2", "the only one", none},
-	{"3", "most nodes", blue},
+	{"3", "half or more", blue},
 	{"4", "other", yellow},
 }
 
@@ -67,11 +67,10 @@ func versions(title, of, installed, empty, about string) panel {
 	g := groupOf(installed)
 	drift := `max by (cluster, pool, component, version) (label_replace(accel_drift{component!~"held/.+",` + inPool + `}, "version", "$1", "actual", "(.+)"))`
 	verdict := `0 * ` + g.nodes + ` + on (cluster, pool, component, version) group_left () ` + drift +
-		` or 2 * ` + g.nodes + ` ^ 0 and on (` + inGroup + `) count by (` + inGroup + `) (` + g.nodes + `) == 1` +
-		` or 4 - (` + g.nodes + ` == bool on (` + inGroup + `) group_left () max by (` + inGroup + `) (` + g.nodes + `))`
+		` or 4 - floor(2 * ` + g.nodes + ` / on (` + inGroup + `) group_left () sum by (` + inGroup + `) (` + g.nodes + `))`
 	return half(panel{
 		kind: listing, title: title, empty: empty,
-		about: about + " Nodes by pool and version, splits first. Without an approved value, the version that most nodes have is blue; on a tie, each of them.",
+		about: about + " Nodes by pool and version, splits first. Without an approved value, a version that half of the nodes or more have is blue.",
 		queries: []query{
 			{expr: g.nodes},
 			{expr: `0 * ` + g.nodes + ` + on (` + inGroup + `) group_left () count by (` + inGroup + `) (` + g.nodes + `)`},

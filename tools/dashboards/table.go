@@ -121,6 +121,7 @@ func (p panel) transformations() []dashboard.DataTransformerConfig {
 		return nil
 	}
 	group, order, titles := map[string]any{}, map[string]any{}, map[string]any{}
+	times := []any{}
 	for i, c := range p.allColumns() {
 		field := p.field(c)
 		if len(c.of) == 1 {
@@ -128,14 +129,21 @@ func (p panel) transformations() []dashboard.DataTransformerConfig {
 			field += " (max)"
 		} else {
 			group[field] = map[string]any{"operation": "groupby"}
+			if strings.HasPrefix(c.unit, "dateTime") {
+				times = append(times, map[string]any{"targetField": c.title, "destinationType": "time"})
+			}
 		}
 		order[field], titles[field] = i, c.title
 	}
-	return []dashboard.DataTransformerConfig{
+	all := []dashboard.DataTransformerConfig{
 		{Id: "merge", Options: map[string]any{}},
 		{Id: "groupBy", Options: map[string]any{"fields": group}},
 		{Id: "organize", Options: map[string]any{"indexByName": order, "renameByName": titles}},
 	}
+	if len(times) > 0 {
+		all = append(all, dashboard.DataTransformerConfig{Id: "convertFieldType", Options: map[string]any{"conversions": times}})
+	}
+	return all
 }
 
 // linked are the columns that links read.
