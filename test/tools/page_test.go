@@ -188,7 +188,7 @@ const unreadable = `(() => {
 		const [a, b] = [light(rgb(s.color)), light(ground(e))].sort((x, y) => y - x);
 		if ((a + 0.05) / (b + 0.05) < 4.5) out.push('contrast ' + ((a + 0.05) / (b + 0.05)).toFixed(2) + ': ' + e.textContent.slice(0, 40));
 	}
-	if (document.documentElement.scrollWidth > innerWidth) out.push('wider than the window: ' + document.documentElement.scrollWidth);
+	if (document.documentElement.scrollWidth > document.documentElement.clientWidth) out.push('wider than the window: ' + document.documentElement.scrollWidth);
 	for (const e of document.querySelectorAll('a, button, summary, svg, th')) {
 		if (!(e.getAttribute('aria-label') || e.textContent).trim()) out.push('without a name: ' + e.outerHTML.slice(0, 100));
 	}
@@ -237,7 +237,7 @@ func TestStatusPage(t *testing.T) {
 			v.legible(name)
 			devices := eval[[]string](v, `[...document.querySelectorAll('#devices ~ table th a')].map((a) => a.href)`)
 			if len(devices) > 0 {
-				run(v, chromedp.Navigate(devices[len(devices)-1]))
+				run(v, chromedp.Navigate(devices[0]))
 				v.until("Identity")
 				eval[chromedp.Void](v, `document.querySelectorAll('details').forEach((d) => { d.open = true; })`)
 				v.legible(name + ", a device")
