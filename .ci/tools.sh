@@ -45,6 +45,6 @@ fetch prometheus-alertmanager alertmanager amtool
 # Debian's Alertmanager reads its templates from this path only.
 templates=/usr/share/prometheus/alertmanager
 if [ ! -e "$templates/default.tmpl" ] && [ -d ".cache/alertmanager$templates" ]; then
-  mkdir -p "$templates"
-  cp .cache/alertmanager"$templates"/*.tmpl "$templates"
+  mkdir -p "$templates" && cp .cache/alertmanager"$templates"/*.tmpl "$templates" ||
+    { echo "prometheus-alertmanager needs files in $templates: run make debian once as root" >&2; exit 1; }
 fi
