@@ -150,7 +150,7 @@ func fleetNodes() panel {
 	}
 	return panel{
 		kind: listing, title: "Nodes, the worst first", width: 24, height: 11, empty: noDevice,
-		about: "The worst verdict on a whole device, how many are failed or unknown and degraded, the least margin to a slowdown by heat, the share of devices and partitions that is allocated and its mean use, and whether the exporter is up.",
+		about: "The worst verdict on a whole device, how many are failed or unknown and degraded, the least margin to a slowdown by heat, the share of devices and partitions (a divided device counts by them) that is allocated and its mean use, and whether the exporter is up.",
 		queries: []query{
 			each("max", healthOf(allWhole)),
 			each("count", unfit),
@@ -207,7 +207,7 @@ func fleetCapacity() []panel {
 	now := tiles(
 		panel{
 			title: "Allocated", unit: "percentunit", decimals: f(0), scale: only(blue), empty: noAllocations,
-			about:   "Share of the devices and partitions that a pod has.",
+			about:   "Share of the devices and partitions that a pod has. A divided device counts by its partitions.",
 			queries: []query{{expr: `avg(accel_device_holders{` + inPool + `} > bool 0)`}},
 		},
 		panel{
