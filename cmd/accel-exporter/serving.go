@@ -116,7 +116,6 @@ func (p *serving) show() {
 	cfg := p.node.config.Load()
 	dropped := cfg.Dropped()
 	p.exporter.Apply(exposition.Settings{
-		MaxSeries: cfg.Metrics.MaxSeries,
 		Drop: func(family string) bool {
 			_, found := slices.BinarySearch(dropped, family)
 			return found

@@ -74,8 +74,6 @@ type Metrics struct {
 	Detail string `yaml:"detail" accept:"standard|full"`
 	// Drop selects the families that are not served.
 	Drop []Families `yaml:"drop"`
-	// MaxSeries bounds the page, in series of devices and node.
-	MaxSeries int `yaml:"max_series" accept:"1000..1000000"`
 }
 
 // Xid configures the counting of Xid events.
@@ -90,7 +88,6 @@ func Default() *Config {
 	return &Config{
 		Sources: Sources{NVIDIA: NVIDIA{SlowInterval: 10 * time.Second}},
 		Devices: Devices{ForgetAfter: 24 * time.Hour},
-		Metrics: Metrics{MaxSeries: 50_000},
 
 		Allocation: allocation.DefaultSettings(),
 	}

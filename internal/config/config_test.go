@@ -21,14 +21,13 @@ func TestBroken(t *testing.T) { golden.Mistakes(t, config.Parse) }
 // shape is a Config in comparable form.
 type shape struct {
 	Interval, Timeout, Slow, Forget time.Duration
-	MaxSeries                       int
 	Xids                            []int
 }
 
 func shapeOf(c *config.Config) shape {
 	return shape{
 		Interval: c.Collect.Interval, Timeout: c.Sources.NVIDIA.Timeout, Slow: c.Sources.NVIDIA.SlowInterval,
-		Forget: c.Devices.ForgetAfter, MaxSeries: c.Metrics.MaxSeries, Xids: c.Xid.BaselineExtra,
+		Forget: c.Devices.ForgetAfter, Xids: c.Xid.BaselineExtra,
 	}
 }
 
@@ -42,7 +41,7 @@ func TestGood(t *testing.T) {
 		"alias.yml":    alias,
 		"full.yml": {
 			Interval: 500 * time.Millisecond, Timeout: 3 * time.Second, Slow: time.Minute, Forget: 168 * time.Hour,
-			MaxSeries: 2000, Xids: []int{123, 998},
+			Xids: []int{123, 998},
 		},
 	} {
 		t.Run(file, func(t *testing.T) {

@@ -47,7 +47,6 @@ func newPage(s *collector.Snapshot, set *Settings, last *page) *page {
 	for _, f := range families {
 		b.dropped[duplicate] += f.sort()
 	}
-	b.dropped[limited] = limit(families, set.MaxSeries)
 	b.dropped[panicked] = uint64(len(s.Panics))
 	p.dropped = b.dropped
 	for _, f := range families {
@@ -85,14 +84,7 @@ type builder struct {
 type family struct {
 	metric *collector.Metric
 	hidden bool // the settings drop it
-	// whole and partition are the ranks of its series, by their device.
-	whole, partition rank
-	series           []series
-}
-
-type series struct {
-	*dto.Metric
-	rank rank
+	series []*dto.Metric
 }
 
 // add adds a reading of d or, if d is nil, of the node. It returns its series, nil where
@@ -126,11 +118,7 @@ func (b *builder) add(d *collector.Device, r *collector.Reading, last *dto.Metri
 	case last.GetCounter().GetValue()+last.GetGauge().GetValue() != r.Value: // it has one of them
 		last = newMetric(m, last.Label, r.Value)
 	}
-	rank := f.whole
-	if d != nil && d.Parent != "" {
-		rank = f.partition
-	}
-	f.series = append(f.series, series{last, rank})
+	f.series = append(f.series, last)
 	return last
 }
 
@@ -162,7 +150,7 @@ func (b *builder) family(m *collector.Metric) *family {
 	case f != nil || m == ownMetric || !validName(m.Name):
 		return nil
 	}
-	f = &family{metric: m, whole: rankOf(m, false), partition: rankOf(m, true)}
+	f = &family{metric: m}
 	b.named[m.Name] = f
 	return f
 }
@@ -171,8 +159,8 @@ func (b *builder) family(m *collector.Metric) *family {
 // number of the others.
 func (f *family) sort() uint64 {
 	all := len(f.series)
-	slices.SortStableFunc(f.series, func(x, y series) int { return compareLabels(x.Label, y.Label) })
-	f.series = slices.CompactFunc(f.series, func(x, y series) bool { return compareLabels(x.Label, y.Label) == 0 })
+	slices.SortStableFunc(f.series, func(x, y *dto.Metric) int { return compareLabels(x.Label, y.Label) })
+	f.series = slices.CompactFunc(f.series, func(x, y *dto.Metric) bool { return compareLabels(x.Label, y.Label) == 0 })
 	return uint64(all - len(f.series))
 }
 
@@ -181,10 +169,7 @@ func (f *family) convert() *dto.MetricFamily {
 	if f.metric.Kind.Type() == "counter" {
 		out.Type = dto.MetricType_COUNTER.Enum()
 	}
-	out.Metric = make([]*dto.Metric, len(f.series))
-	for i, s := range f.series {
-		out.Metric[i] = s.Metric
-	}
+	out.Metric = f.series
 	return out
 }
 
@@ -204,3 +189,62 @@ func merge(a, b []*dto.MetricFamily) []*dto.MetricFamily {
 	}
 	return append(out, a...)
 }
+
+// View adds series that are derived from a Snapshot, under other names.
+type View interface {
+	// Series returns the series of s. It is called once for each Snapshot that is
+	// served, and must be safe for concurrent use. The caller owns the result.
+	Series(s *collector.Snapshot) []Derived
+}
+
+// Derived is a series whose Value is computed from readings of the Snapshot.
+type Derived struct {
+	// Metric has name, help and kind. It is not part of collector's table. Its
+	// Labels are not used: series of one family may have different labels.
+	Metric *collector.Metric
+	// Labels are in any order. Labels with an empty value are left out, which
+	// means the same to Prometheus.
+	Labels []Label
+	Value  float64
+}
+
+// addView adds the series of the view.
+func (b *builder) addView(s *collector.Snapshot) {
+	if b.settings.View == nil {
+		return
+	}
+	for _, d := range b.settings.View.Series(s) {
+		labels, ok := pairs(slices.DeleteFunc(d.Labels, func(l Label) bool { return l.Value == "" }))
+		f := b.family(d.Metric)
+		if !ok || f == nil {
+			b.dropped[invalid]++
+			continue
+		}
+		f.series = append(f.series, newMetric(d.Metric, labels, d.Value))
+	}
+}
+
+// Reasons why a series is not on the page, as positions in reasons.
+const (
+	duplicate = iota
+	invalid
+	panicked
+)
+
+// reasons are the values of the label reason, sorted.
+var reasons = [...]string{duplicate: "duplicate", invalid: "invalid", panicked: "panic"}
+
+var ownMetric = &collector.Metric{
+	Name:   "accel_exporter_series_dropped_total",
+	Help:   "Series left off the page, counted once per snapshot served.",
+	Kind:   collector.Counter,
+	Scope:  collector.PerNode,
+	Labels: []string{"reason"},
+	Range:  collector.Range{Min: 0, Max: 1 << 53},
+	From:   []string{"exporter"},
+	Values: []string{"reason: duplicate (the first measured stays), invalid (labels that do not fit the family), panic (an error of the exporter while it drew conclusions, whose series are all missing: counted once)"},
+}
+
+// Metrics returns the families that this package adds to a page, for the
+// documentation. No Snapshot has them.
+func Metrics() []*collector.Metric { return []*collector.Metric{ownMetric} }

@@ -14,15 +14,10 @@ func TestDropped(t *testing.T) {
 	up := func(v float64, labels ...string) collector.Reading {
 		return collector.Reading{Metric: collector.DeviceUp, Labels: labels, Value: v}
 	}
-	link := func(l string) collector.Reading {
-		return collector.Reading{Metric: collector.NVLinkUp, Labels: []string{l}, Value: 1}
-	}
-	power := collector.Reading{Metric: collector.PowerWatts, Value: 70}
 	for _, c := range []struct {
-		name  string
-		limit int
-		s     collector.Snapshot
-		want  []string
+		name string
+		s    collector.Snapshot
+		want []string
 	}{
 		{
 			name: "the first of equal series stays",
@@ -34,7 +29,6 @@ func TestDropped(t *testing.T) {
 				`accel_device_up{device="a",reason=""} 1`,
 				`accel_exporter_series_dropped_total{reason="duplicate"} 2`,
 				`accel_exporter_series_dropped_total{reason="invalid"} 0`,
-				`accel_exporter_series_dropped_total{reason="limit"} 0`,
 				`accel_exporter_series_dropped_total{reason="panic"} 0`,
 			},
 		},
@@ -57,32 +51,12 @@ func TestDropped(t *testing.T) {
 				`accel_device_up{device="a",reason="` + "\uFFFD" + `"} 1`,
 				`accel_exporter_series_dropped_total{reason="duplicate"} 0`,
 				`accel_exporter_series_dropped_total{reason="invalid"} 9`,
-				`accel_exporter_series_dropped_total{reason="limit"} 0`,
 				`accel_exporter_series_dropped_total{reason="panic"} 1`,
-			},
-		},
-		{
-			name:  "partitions go first, then links, health last",
-			limit: 4,
-			s: collector.Snapshot{Devices: []collector.Device{
-				{ID: "a", Readings: []collector.Reading{up(1, ""), power, link("0"), link("1")}},
-				{ID: "b", Parent: "a", Readings: []collector.Reading{up(1, ""), power, link("0")}},
-			}},
-			want: []string{
-				`accel_device_up{device="a",reason=""} 1`,
-				`accel_device_up{device="b",parent="a",reason=""} 1`,
-				`accel_exporter_series_dropped_total{reason="duplicate"} 0`,
-				`accel_exporter_series_dropped_total{reason="invalid"} 0`,
-				`accel_exporter_series_dropped_total{reason="limit"} 3`,
-				`accel_exporter_series_dropped_total{reason="panic"} 0`,
-				`accel_nvlink_up{device="a",link="0"} 1`,
-				`accel_power_watts{device="a"} 70`,
 			},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := exposition.New(fixed(&c.s), nil, exposition.Options{})
-			e.Apply(exposition.Settings{MaxSeries: c.limit})
 			if d := cmp.Diff(c.want, samples(t, e)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}

@@ -1,3 +1,12 @@
+// Package exposition serves the latest collector.Snapshot on /metrics.
+//
+// A Snapshot becomes metric families once, at the first request after it; scrapes and
+// the rule engine share them. promhttp writes every format. A scrape reads no device
+// and takes no lock while it writes to a socket, so a client that stops reading delays
+// neither the sampler nor another scrape.
+//
+// No Snapshot can break the page: duplicate series and invalid labels are left out and
+// counted in accel_exporter_series_dropped_total.
 package exposition
 
 import (
@@ -76,11 +85,6 @@ func New(latest func() *collector.Snapshot, self prometheus.Gatherer, o Options)
 
 // Settings can change while an Exporter serves.
 type Settings struct {
-	// MaxSeries limits the series of devices and node, not the series of the
-	// process. Beyond it the series of a View are dropped first, then
-	// partitions, details such as links and lanes, whole devices, and health
-	// last. Dropped series are counted. 0 is no limit.
-	MaxSeries int
 	// Drop selects families that are not served. They are not counted as
 	// dropped. Nil selects none.
 	Drop func(family string) bool
@@ -147,7 +151,7 @@ func (e *Exporter) measured() []*dto.MetricFamily {
 	own := &family{metric: ownMetric}
 	for i, n := range e.dropped {
 		labels, _ := pairs([]Label{{"reason", reasons[i]}})
-		own.series = append(own.series, series{Metric: newMetric(ownMetric, labels, float64(n))})
+		own.series = append(own.series, newMetric(ownMetric, labels, float64(n)))
 	}
 	return merge(e.page.families, []*dto.MetricFamily{own.convert()})
 }

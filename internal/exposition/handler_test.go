@@ -69,7 +69,7 @@ func TestSameAnswer(t *testing.T) {
 		{"text/plain", nil, 1},
 		{"application/openmetrics-text", nil, 2},
 		{"text/plain", func() { snap = node(1) }, 3},
-		{"text/plain", func() { e.Apply(exposition.Settings{MaxSeries: 1}) }, 4},
+		{"text/plain", func() { e.Apply(exposition.Settings{Standard: true}) }, 4},
 	} {
 		if c.change != nil {
 			c.change()

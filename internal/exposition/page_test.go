@@ -27,7 +27,7 @@ func ownRegistry() *prometheus.Registry {
 // TestNoSnapshot: before the first Snapshot the page has the exporter's own families.
 func TestNoSnapshot(t *testing.T) {
 	e := exposition.New(fixed(nil), ownRegistry(), exposition.Options{})
-	if lines := samples(t, e); len(lines) != 7 || lines[0] != "aaa_first 1" {
+	if lines := samples(t, e); len(lines) != 6 || lines[0] != "aaa_first 1" {
 		t.Errorf("%q", lines)
 	}
 }
