@@ -10,17 +10,11 @@ import (
 	"net/http"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
-	"time"
 )
 
 // maxAnswer bounds the part of a response that is read, in bytes.
-const maxAnswer = 4 << 10
-
-// maxAfter bounds the wait that a server can request. An alert is sent every
-// minute with an end four minutes ahead, and must be sent again before that.
-const maxAfter = 2 * time.Minute
+const maxAnswer = 64 << 10
 
 // reason is why a request failed: a closed set, because it is a label.
 type reason string
@@ -44,30 +38,26 @@ type answer struct {
 	err    error
 	// content is whether the alerts were refused; other alerts may be accepted.
 	content bool
-	// slow is whether a retry can succeed only after an operator acted.
-	slow bool
-	// after is the wait that the server requests, or 0.
-	after time.Duration
 }
 
 func (a *answer) failed() bool { return a.err != nil }
 
 // readAnswer classifies the response of a server. An error shows the body only where an
 // Alertmanager wrote it: another server could repeat the credentials.
-func readAnswer(resp *http.Response, now time.Time) answer {
+func readAnswer(resp *http.Response) answer {
 	code := resp.StatusCode
 	// The body is for the message only, so a part of it will do.
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if code/100 == 2 {
 		return answer{}
 	}
-	a := answer{err: fmt.Errorf("status %d", code), after: retryAfter(resp.Header.Get("Retry-After"), now)}
+	a := answer{err: fmt.Errorf("status %d", code), reason: serverError}
 	switch {
 	case code/100 == 3:
-		a.reason, a.slow = redirected, true
+		a.reason = redirected
 		a.err = fmt.Errorf("status %d: redirects are not followed", code)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusProxyAuthRequired:
-		a.reason, a.slow = unauthorized, true
+		a.reason = unauthorized
 	case code == http.StatusTooManyRequests:
 		a.reason = throttled
 	case code == http.StatusRequestEntityTooLarge:
@@ -75,17 +65,12 @@ func readAnswer(resp *http.Response, now time.Time) answer {
 	case code == http.StatusBadRequest, code == http.StatusUnprocessableEntity:
 		// A server that is not an Alertmanager, or expects TLS, answers with the
 		// same status. No alert is dropped for that.
-		text, isAPI := message(body)
-		a.reason, a.content, a.slow = clientError, isAPI, !isAPI
-		if isAPI {
-			a.err = fmt.Errorf("status %d: %s", code, clip(text))
-		}
-	case code == http.StatusRequestTimeout, code == http.StatusTooEarly:
 		a.reason = clientError
+		if text, isAPI := message(body); isAPI {
+			a.content, a.err = true, fmt.Errorf("status %d: %s", code, clip(text))
+		}
 	case code/100 == 4:
-		a.reason, a.slow = clientError, true
-	default:
-		a.reason = serverError
+		a.reason = clientError
 	}
 	return a
 }
@@ -103,26 +88,14 @@ func message(body []byte) (text string, isAPI bool) {
 	if json.Unmarshal(body, &object) == nil && object.Code != nil && object.Message != nil {
 		return *object.Message, true
 	}
-	// A truncated body is not valid JSON.
-	return string(body), len(body) == maxAnswer && (body[0] == '"' || strings.HasPrefix(string(body), `{"code":`))
-}
-
-// retryAfter reads the header of that name: seconds, or a date.
-func retryAfter(header string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
-		return min(time.Duration(seconds)*time.Second, maxAfter)
-	}
-	if at, err := http.ParseTime(header); err == nil {
-		return min(max(at.Sub(now), 0), maxAfter)
-	}
-	return 0
+	return "", false
 }
 
 // noAnswer classifies an error without a response.
 func noAnswer(err error) answer {
 	a := answer{err: errors.New(clip(err.Error())), reason: network}
 	if _, ok := errors.AsType[*fs.PathError](err); ok {
-		a.reason, a.slow = credentials, true
+		a.reason = credentials
 	} else if timeout, ok := errors.AsType[net.Error](err); errors.Is(err, os.ErrDeadlineExceeded) || ok && timeout.Timeout() {
 		a.reason = timedOut
 	}

@@ -85,9 +85,6 @@ func TestApplyWholeOrNot(t *testing.T) {
 				s.Endpoints[1].HTTP.TLS.CertFile, s.Endpoints[1].HTTP.TLS.KeyFile = broken, broken
 			}, "broken"},
 			"address": {func(s *alertmanager.Settings) { s.Endpoints[1].URL = "http://user:hunter2@other" }, "a user or a password"},
-			"regex": {func(s *alertmanager.Settings) {
-				s.Relabel = []alertmanager.Relabel{{Regex: alertmanager.Text{Value: "(", Set: true}}}
-			}, `the regex "("`},
 		} {
 			s := settings("http://first.example", "https://second.example")
 			s.ExternalLabels = map[string]string{"new": "label"}
@@ -108,49 +105,18 @@ func TestApplyWholeOrNot(t *testing.T) {
 	})
 }
 
-// TestRelabel: labels are relabelled as Prometheus relabels them.
-func TestRelabel(t *testing.T) {
-	text := func(s string) alertmanager.Text { return alertmanager.Text{Value: s, Set: true} }
-	labels := map[string]string{"alertname": "Hot", "severity": "page", "device": "0000:86:00.0", "empty": ""}
-	for name, c := range map[string]struct {
-		external map[string]string
-		steps    []alertmanager.Relabel
-		want     map[string]string // nil: not sent
-	}{
-		"external": {external: map[string]string{"cluster": "east", "severity": "info"}, want: map[string]string{"alertname": "Hot", "severity": "page", "device": "0000:86:00.0", "cluster": "east"}},
-		"rename": {
-			external: map[string]string{"cluster": "east"},
-			steps: []alertmanager.Relabel{
-				{Action: "labelmap", Regex: text("dev(ice)"), Replacement: text("accelerator_$1")},
-				{Action: "LabelDrop", Regex: text("device|cluster")},
-				{SourceLabels: []string{"alertname", "severity"}, Separator: text("-"), TargetLabel: "both"},
-			},
-			want: map[string]string{"alertname": "Hot", "severity": "page", "accelerator_ice": "0000:86:00.0", "both": "Hot-page"},
-		},
-		"remove": {steps: []alertmanager.Relabel{{TargetLabel: "device", Replacement: text("")}}, want: map[string]string{"alertname": "Hot", "severity": "page"}},
-		"drop":   {steps: []alertmanager.Relabel{{Action: "drop", SourceLabels: []string{"severity"}, Regex: text("page|info")}}},
-		"empty":  {steps: []alertmanager.Relabel{{Action: "labeldrop", Regex: text(".*")}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := settings(address)
-			s.ExternalLabels, s.Relabel = c.external, c.steps
-			bubble(t, s, func(t *testing.T, m *manager, n *rig) {
-				a := firing("Hot")
-				a.Labels = labels
-				n.Send(a)
-				synctest.Wait()
-				var got map[string]string
-				for _, a := range m.alerts {
-					got = a.Labels
-				}
-				if diff := cmp.Diff(c.want, got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
-				dropped := n.metrics()["alerts_relabel_dropped_total"]
-				if (dropped == 1) != (c.want == nil) {
-					t.Errorf("dropped %v alerts", dropped)
-				}
-			})
-		})
-	}
+// TestExternalLabels are added to an alert without such a label.
+func TestExternalLabels(t *testing.T) {
+	s := settings(address)
+	s.ExternalLabels = map[string]string{"cluster": "east", "severity": "info"}
+	bubble(t, s, func(t *testing.T, m *manager, n *rig) {
+		a := firing("Hot")
+		a.Labels = map[string]string{"alertname": "Hot", "severity": "page", "empty": ""}
+		n.Send(a)
+		synctest.Wait()
+		want := map[string]string{"alertname": "Hot", "severity": "page", "cluster": "east"}
+		if diff := cmp.Diff(want, map[string]string(m.alerts["Hot"].Labels)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
 }

@@ -78,7 +78,7 @@ func (c *client) post(ctx context.Context, items []*item) answer {
 		return noAnswer(err)
 	}
 	defer resp.Body.Close()
-	return readAnswer(resp, time.Now())
+	return readAnswer(resp)
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }

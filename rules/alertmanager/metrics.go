@@ -33,8 +33,6 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descRelabelled = prometheus.NewDesc(subsystem+"alerts_relabel_dropped_total",
-		"Alerts that relabelling dropped, or left without labels.", nil, nil)
 	descSent = newDesc("alerts_sent_total",
 		"Alerts delivered to an Alertmanager; repeated notifications count again.")
 	descDropped = newDesc("alerts_dropped_total",
@@ -49,14 +47,13 @@ var (
 
 // Describe implements prometheus.Collector.
 func (n *Notifier) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descRelabelled, descSent, descDropped, descFailures, descQueue, descSuccess} {
+	for _, d := range []*prometheus.Desc{descSent, descDropped, descFailures, descQueue, descSuccess} {
 		ch <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
 func (n *Notifier) Collect(ch chan<- prometheus.Metric) {
-	ch <- prometheus.MustNewConstMetric(descRelabelled, prometheus.CounterValue, float64(n.relabelDropped.Load()))
 	for _, s := range n.plan.Load().senders {
 		s.collect(ch)
 	}

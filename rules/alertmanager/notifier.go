@@ -34,9 +34,8 @@ type Notifier struct {
 	grace time.Duration
 	dial  dialFunc
 
-	plan           atomic.Pointer[plan]
-	relabelDropped atomic.Uint64
-	sent           atomic.Uint64 // the last item
+	plan atomic.Pointer[plan]
+	sent atomic.Uint64 // the last item
 
 	mu      sync.Mutex      // guards the following fields and changes of plan
 	soft    context.Context // Run's; nil before it
@@ -47,8 +46,8 @@ type Notifier struct {
 
 // plan is the form of Settings in use. It is immutable.
 type plan struct {
-	relabelling *relabelling
-	senders     []*sender
+	external map[string]string // labels
+	senders  []*sender
 }
 
 // New returns a Notifier that queues alerts and sends them after Run is called.
@@ -58,7 +57,7 @@ func New(o Options) (*Notifier, error) {
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
-	n.plan.Store(&plan{relabelling: &relabelling{}})
+	n.plan.Store(&plan{})
 	if err := n.Apply(o.Settings); err != nil {
 		return nil, err
 	}
@@ -79,11 +78,7 @@ func (n *Notifier) Apply(s Settings) error {
 // Prepare checks settings, reads the certificates that they name, and returns
 // the function that puts them into force.
 func (n *Notifier) Prepare(s Settings) (apply func(), err error) {
-	r, err := newRelabelling(&s)
-	if err != nil {
-		return nil, err
-	}
-	r.external = maps.Clone(r.external)
+	external := maps.Clone(s.ExternalLabels)
 	labels := make([]string, len(s.Endpoints))
 	clients := make([]*client, len(s.Endpoints))
 	for i := range s.Endpoints {
@@ -97,17 +92,17 @@ func (n *Notifier) Prepare(s Settings) (apply func(), err error) {
 		}
 	}
 	capacity := s.QueueSize
-	return func() { n.install(r, labels, clients, capacity) }, nil
+	return func() { n.install(external, labels, clients, capacity) }, nil
 }
 
-func (n *Notifier) install(r *relabelling, labels []string, clients []*client, capacity int) {
+func (n *Notifier) install(external map[string]string, labels []string, clients []*client, capacity int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	old := map[string]*sender{}
 	for _, s := range n.plan.Load().senders {
 		old[s.label] = s
 	}
-	next := &plan{relabelling: r}
+	next := &plan{external: external}
 	for i, label := range labels {
 		s := old[label]
 		if s == nil {
@@ -145,21 +140,14 @@ func (n *Notifier) start(s *sender) {
 }
 
 // Send queues alerts for every endpoint and replaces older states of them. The labels of an
-// alert, after external labels and relabelling, identify it. Send never blocks and is safe
-// for concurrent use. The last call for an alert has its newest state.
+// alert, with the external labels, identify it. Send never blocks and is safe for concurrent
+// use. The last call for an alert has its newest state.
 func (n *Notifier) Send(alerts []engine.Alert) {
 	p := n.plan.Load()
 	now := time.Now()
-	items := make([]*item, 0, len(alerts))
+	items := make([]*item, len(alerts))
 	for i := range alerts {
-		ls, keep := p.relabelling.apply(alerts[i].Labels)
-		if !keep {
-			n.relabelDropped.Add(1)
-			continue
-		}
-		if len(p.senders) > 0 {
-			items = append(items, newItem(&alerts[i], ls, n.sent.Add(1), now))
-		}
+		items[i] = newItem(&alerts[i], p.external, n.sent.Add(1), now)
 	}
 	for _, s := range p.senders {
 		s.add(items)

@@ -22,9 +22,16 @@ type item struct {
 	made     time.Time
 }
 
-// newItem returns the alert with the labels ls, in the form of Alertmanager's API. An
-// alert whose end is in the past is resolved.
-func newItem(a *engine.Alert, ls labels.Labels, seq uint64, now time.Time) *item {
+// newItem returns the alert with the external labels that it does not have, in the form of
+// Alertmanager's API. An alert whose end is in the past is resolved.
+func newItem(a *engine.Alert, external map[string]string, seq uint64, now time.Time) *item {
+	b := labels.NewBuilder(labels.FromMap(external))
+	for name, value := range a.Labels {
+		if value != "" { // an empty label is no label
+			b.Set(name, value)
+		}
+	}
+	ls := b.Labels()
 	it := &item{key: string(ls.Bytes(nil)), name: ls.Get(labels.AlertName), seq: seq, end: a.EndsAt(), made: now}
 	it.resolved = !it.end.After(now)
 	it.json, _ = json.Marshal(struct { // texts and times always encode

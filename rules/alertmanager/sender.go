@@ -8,16 +8,11 @@ import (
 	"time"
 )
 
-// maxLogged bounds the number of refused alerts that are logged.
-const maxLogged = 20
-
 // Times between failed attempts: they double from shortest to longest, and each
-// has a jitter of half. While an operator has to act, attempts are slowly
-// apart.
+// has a jitter of half.
 const (
 	shortest = 500 * time.Millisecond
 	longest  = 15 * time.Second
-	slowly   = time.Minute
 )
 
 // sender sends to one endpoint, one request at a time, so that no state of an
@@ -34,11 +29,10 @@ type sender struct {
 	capacity int // of the queue
 	queue    queue
 	stats    stats
-	// refused are the identities of logged alerts that were refused.
-	refused map[string]bool
-	closed  bool
-	trouble trouble
-	overrun int // alerts dropped since the queue became full; 0 while it is not
+	closed   bool
+	trouble  trouble
+	overrun  int  // alerts dropped since the queue became full; 0 while it is not
+	refusing bool // the last batch was refused
 }
 
 // trouble is a period in which no alert was delivered.
@@ -51,7 +45,7 @@ type trouble struct {
 func newSender(label string, log *slog.Logger) *sender {
 	return &sender{
 		label: label, log: log.With("endpoint", label), work: make(chan struct{}, 1), fresh: make(chan struct{}, 1),
-		queue: queue{}, stop: func() {}, refused: map[string]bool{}, stats: stats{dropped: map[drop]uint64{}, failed: map[reason]uint64{}},
+		queue: queue{}, stop: func() {}, stats: stats{dropped: map[drop]uint64{}, failed: map[reason]uint64{}},
 	}
 }
 
@@ -104,15 +98,6 @@ func (s *sender) overflow() {
 	s.stats.dropped[dropQueueFull] += uint64(n)
 }
 
-// once reports whether to log a refused alert.
-func (s *sender) once(it *item) bool {
-	if s.refused[it.key] || len(s.refused) >= maxLogged {
-		return false
-	}
-	s.refused[it.key] = true
-	return true
-}
-
 // run sends until soft is done, and then the queue, until a request fails or
 // hard is done. It drops the rest.
 func (s *sender) run(soft, hard context.Context) {
@@ -130,9 +115,14 @@ func (s *sender) run(soft, hard context.Context) {
 			continue
 		}
 		ending := soft.Err() != nil
-		if a := s.deliver(hard, batch); a.failed() && ending {
+		switch a := s.post(hard, batch); {
+		case !a.failed():
+			s.taken(batch)
+		case a.content:
+			s.refuse(batch, a.err)
+		case ending:
 			return
-		} else if a.failed() && hard.Err() == nil {
+		case hard.Err() == nil:
 			s.pause(soft, s.failed(&a))
 		}
 	}
@@ -160,27 +150,6 @@ func (s *sender) end() {
 	s.client.close()
 }
 
-// deliver sends a batch. A batch whose content is refused is split down to the
-// invalid alert. The answer is a failure if the rest of the batch must be
-// retried.
-func (s *sender) deliver(ctx context.Context, batch []*item) answer {
-	a := s.post(ctx, batch)
-	switch {
-	case !a.failed():
-		s.taken(batch)
-	case a.content && len(batch) == 1:
-		s.refuse(batch[0], a.err)
-		return answer{}
-	case a.content:
-		half := len(batch) / 2
-		if first := s.deliver(ctx, batch[:half]); first.failed() {
-			return first
-		}
-		return s.deliver(ctx, batch[half:])
-	}
-	return a
-}
-
 func (s *sender) post(ctx context.Context, batch []*item) answer {
 	s.mu.Lock()
 	c := s.client
@@ -202,7 +171,7 @@ func (s *sender) taken(batch []*item) {
 	defer s.mu.Unlock()
 	s.queue.done(batch)
 	s.stats.sent += uint64(len(batch))
-	s.stats.success = time.Now()
+	s.stats.success, s.refusing = time.Now(), false
 	if s.overrun > 0 && len(s.queue) < s.capacity {
 		s.log.Info("Queue of alerts is no longer full", "dropped", s.overrun)
 		s.overrun = 0
@@ -210,15 +179,17 @@ func (s *sender) taken(batch []*item) {
 	s.over()
 }
 
-// refuse drops an alert that the endpoint does not accept.
-func (s *sender) refuse(it *item, err error) {
+// refuse drops a batch that the endpoint does not accept. Alertmanager keeps the valid
+// alerts of such a batch, and the engine sends a firing alert again.
+func (s *sender) refuse(batch []*item, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue.done([]*item{it})
-	s.stats.dropped[dropRefused]++
-	if s.once(it) {
-		s.log.Error("Alert is refused and dropped", "alert", it.name, "err", err)
+	s.queue.done(batch)
+	s.stats.dropped[dropRefused] += uint64(len(batch))
+	if !s.refusing {
+		s.log.Error("Alerts are refused and dropped", "alerts", len(batch), "such_as", batch[0].name, "err", err)
 	}
+	s.refusing = true
 	s.over()
 }
 
@@ -244,12 +215,8 @@ func (s *sender) failed(a *answer) time.Duration {
 		t.logged[a.reason] = true
 		s.log.Warn("Alertmanager does not accept alerts, retrying", "reason", string(a.reason), "err", a.err, "queued", len(s.queue))
 	}
-	wait := slowly
-	if !a.slow {
-		wait = min(shortest<<min(t.count-1, 10), longest)
-	}
-	wait = wait/2 + rand.N(wait/2+1)
-	return max(wait, a.after)
+	wait := min(shortest<<min(t.count-1, 10), longest)
+	return wait/2 + rand.N(wait/2+1)
 }
 
 // pause waits, or until there is a new client.

@@ -2,7 +2,6 @@ package alertmanager
 
 import (
 	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -18,8 +17,6 @@ type Settings struct {
 	Endpoints []Endpoint `yaml:"endpoints"`
 	// ExternalLabels are added to every alert without such a label.
 	ExternalLabels map[string]string `yaml:"external_labels"`
-	// Relabel is applied to every alert, in order, after ExternalLabels.
-	Relabel []Relabel `yaml:"alert_relabel_configs"`
 	// QueueSize is the capacity of the queue of an endpoint, in alerts.
 	QueueSize int `yaml:"queue_size" accept:"1..100000"`
 }
@@ -96,7 +93,7 @@ func (s *Settings) http(e *Endpoint) HTTP {
 	return h
 }
 
-const urlForm = "accepted is the address of an Alertmanager, such as https://alertmanager.example:9093 or https://example.com/alertmanager"
+const urlForm = "accepted is the address of an Alertmanager, http or https, a host, optionally a port and a path, such as https://example.com/alertmanager"
 
 // CheckURL checks the address of an endpoint: http or https, a host, optionally
 // a port and a path. A user, a password, a query or a fragment are refused.
@@ -111,22 +108,12 @@ func CheckURL(address string) error {
 func parseURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
-	case address == "":
-		return nil, errors.New("found no address; " + urlForm)
-	case len(address) > maxText:
-		return nil, fmt.Errorf("found an address of %d bytes; accepted are at most %d", len(address), maxText)
-	case err != nil:
-		return nil, errors.New("found an invalid URL; " + urlForm)
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, errors.New("found an address that begins neither with http:// nor with https://; " + urlForm)
-	case u.User != nil:
+	case err == nil && u.User != nil:
 		return nil, errors.New("found a user or a password in the address; use basic_auth, with the password in a file")
-	case u.Hostname() == "":
-		return nil, errors.New("found an address without a host; " + urlForm)
-	case strings.ContainsAny(address, "?#"): // also an empty one
-		return nil, errors.New("found an address with a query or a fragment; " + urlForm)
-	case u.RawPath != "" || strings.ContainsAny(u.Path, "{}%@") || strings.ContainsFunc(u.Path, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return nil, errors.New("found an address whose path has characters that need escaping; " + urlForm)
+	case err != nil, len(address) > maxText, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "",
+		strings.ContainsAny(address, "?#"), // also an empty one
+		u.RawPath != "" || strings.ContainsAny(u.Path, "{}%@") || strings.ContainsFunc(u.Path, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return nil, errors.New("found an address of another form; " + urlForm)
 	}
 	path := strings.TrimRight(u.Path, "/")
 	if strings.HasSuffix(path, "/api/v2") || strings.HasSuffix(path, "/api/v2/alerts") {
