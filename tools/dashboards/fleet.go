@@ -297,12 +297,12 @@ func nodesLeft() panel {
 	}
 	since := `max by (` + target + `, component, expected, actual) (` + notApproved + `) * on (cluster, node, component) group_left () max by (cluster, node, component) (ALERTS_FOR_STATE{alertname="AcceleratorDrift",` + inAny + `})`
 	return panel{
-		kind: listing, title: "Nodes that are left", width: 14, height: 10, empty: "Every node has what is approved, without a baseline the driver stack that most nodes of its pool have; or no version is known",
+		kind: listing, title: "Nodes that are left", width: 14, height: 10, complete: "C", empty: "Every node has what is approved, without a baseline the driver stack that most nodes of its pool have; or no version is known",
 		about: "One row for each node and component, most pods first. Approved: by the baseline, or by the resource name of the allocation (held/…). Where no baseline applies, nodes whose driver, CUDA or library differs from that of most nodes of their pool, and on a tie all of them. Since: when AcceleratorDrift began. Pods: those with a device of the node, which a change of it must wait for.",
 		queries: []query{
 			of(rows),
 			of(`1000 * (` + since + `)`),
-			of(`(` + rows + `) * on (` + target + `) group_left () count by (` + target + `) (group by (` + target + `, namespace, pod) (accel_allocation_info{` + inPool + `}))`),
+			of(`(` + rows + `) * on (` + target + `) group_left () (count by (` + target + `) (group by (` + target + `, namespace, pod) (accel_allocation_info{` + inPool + `})) or NaN * group by (` + target + `) (accel_source_up{` + inPool + `}))`),
 		},
 		columns: []column{
 			nodeColumn.wide(90),
@@ -322,11 +322,11 @@ func blockers() panel {
 		return query{expr: keep(host(`(`+expr+`) and on (`+target+`) (`+leftOver()+`)`), "host, namespace, pod")}
 	}
 	return panel{
-		kind: listing, title: "Pods on these nodes", width: 10, height: 10, empty: "No pod has a device of a node that is left, or allocations are not known",
+		kind: listing, title: "Pods on these nodes", width: 10, height: 10, complete: "B", empty: "No pod has a device of a node that is left, or allocations are not known",
 		about: "Who blocks the change: each pod with a device of a node that is left, how many devices it has there, and for how long all of them are idle.",
 		queries: []query{
 			of(`count by (` + target + `, namespace, pod) (group by (` + target + `, device, namespace, pod) (accel_allocation_info{` + inPool + `}))`),
-			of(`min by (` + target + `, namespace, pod) (accel_allocation_idle_seconds{` + inPool + `})`),
+			of(`min by (` + target + `, namespace, pod) (accel_allocation_idle_seconds{` + inPool + `}) or NaN * group by (` + target + `, namespace, pod) (accel_allocation_info{` + inPool + `})`),
 		},
 		columns: []column{
 			nodeColumn.wide(75), namespaceColumn.wide(85), podColumn,

@@ -31,6 +31,7 @@ type panel struct {
 	queries       []query
 	columns       []column // of a listing
 	key           string   // labels that join its queries, unless all have the same
+	complete      string   // letters of the queries that have a row wherever the first has
 	scale         scale
 	states        []state // words and colours for values
 	min, max      *float64
@@ -72,7 +73,7 @@ func (p panel) atOnce() bool { return p.kind == number || p.kind == listing }
 func (p panel) targets() []variants.Dataquery {
 	var out []variants.Dataquery
 	for i, q := range p.queries {
-		if p.kind == listing && i > 0 {
+		if p.kind == listing && i > 0 && !strings.Contains(p.complete, refID(i)) {
 			// Grafana joins the answers only if each has rows, so none is empty.
 			q.expr += " or " + p.noValues()
 		}

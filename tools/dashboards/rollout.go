@@ -69,7 +69,7 @@ func versions(title, of, installed, empty, about string) panel {
 	verdict := `0 * ` + g.nodes + ` + on (cluster, pool, component, version) group_left () ` + drift +
 		` or 4 - floor(2 * ` + g.nodes + ` / on (` + inGroup + `) group_left () sum by (` + inGroup + `) (` + g.nodes + `))`
 	return half(panel{
-		kind: listing, title: title, empty: empty,
+		kind: listing, title: title, empty: empty, complete: "BC",
 		about: about + " Nodes by pool and version, splits first. Without an approved value, a version that half of the nodes or more have is blue.",
 		queries: []query{
 			{expr: g.nodes},
