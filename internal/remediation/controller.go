@@ -138,7 +138,8 @@ func (c *Controller) pass(ctx context.Context) {
 		}
 		c.done("devices", map[bool]string{true: "done", false: "error"}[now.Devices.Err == nil])
 	}
-	now.Deleted = c.deleted(policy.subjects(now), began)
+	subjects := policy.subjects(now)
+	now.Deleted = c.deleted(subjects, began)
 	returning := policy.Returning(now)
 	now.Jobs = c.testJobs(ctx, returning) // before the proofs, which cover the whole test then
 	now.Missing = c.prove(ctx, returning)
@@ -152,6 +153,11 @@ func (c *Controller) pass(ctx context.Context) {
 		c.logStep(s)
 		if c.o.Act && ctx.Err() == nil {
 			c.do(ctx, policy, s)
+		}
+	}
+	for i := range subjects {
+		if c.o.Act && ctx.Err() == nil {
+			c.noteReturn(ctx, &subjects[i])
 		}
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -217,7 +223,6 @@ func (c *Controller) end(ctx context.Context, s *Step) {
 		}
 		return
 	}
-	c.note(ctx, s)
 	c.patch(ctx, s)
 }
 

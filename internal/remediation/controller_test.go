@@ -382,6 +382,42 @@ func TestMeasuredSummary(t *testing.T) {
 	}
 }
 
+// An Event that cannot be created at the moment of a take-out or a return is created later,
+// once, also by a process that has started since.
+func TestEventsLate(t *testing.T) {
+	for _, devices := range []bool{false, true} {
+		r := newRig(t, 4)
+		if devices {
+			r = deviceRig(t, 4, "NoSchedule")
+		}
+		refused := true
+		r.fails = func(what string) (bool, bool) { return what == "note" && refused, false }
+		made := func(want ...string) {
+			t.Helper()
+			r.restart()
+			r.pass(t, 30*time.Second)
+			var reasons []string
+			for _, n := range r.notes {
+				reasons = append(reasons, n.Reason)
+			}
+			slices.Sort(reasons)
+			if diff := cmp.Diff(want, reasons); diff != "" {
+				t.Errorf("devices %v: %s", devices, diff)
+			}
+		}
+		r.pass(t, time.Minute, alert("Lost", 1, noon, "device", "GPU-0"))
+		made()
+		refused = false
+		made("AcceleratorsUnhealthy")
+		refused = true
+		r.pass(t, 3*time.Minute)
+		made("AcceleratorsUnhealthy")
+		refused = false
+		made("AcceleratorsRecovered", "AcceleratorsUnhealthy")
+		made("AcceleratorsRecovered", "AcceleratorsUnhealthy")
+	}
+}
+
 // State for logs, notes and calls is dropped in the end.
 func TestForgets(t *testing.T) {
 	r := newRig(t, 4)

@@ -21,22 +21,20 @@ const maxMessage = 1024
 // create before it ended.
 func (c *Controller) note(ctx context.Context, s *Step) {
 	now := c.o.Now()
-	alerts := strings.Join(s.Alerts, ", ")
+	names := s.Alerts
+	if r := s.Node.record(); r != nil && len(names) == 0 { // resolved before the Event was created
+		names = r.Alerts
+	}
+	alerts := strings.Join(names, ", ")
 	switch {
-	case s.Ends:
-		message := "No alert requires an action any more; the node is let in again."
-		if d := s.Node.Device; d != nil {
-			message = fmt.Sprintf("No alert on the device %s requires an action any more; DeviceTaintRule %s has no effect any more.", d.ID, d.Rule)
-		}
-		c.put(ctx, &Note{Node: s.Node, Reason: "AcceleratorsRecovered", Message: message}, s, now)
 	case now.Sub(s.Failed) < noteAge:
-		c.put(ctx, &Note{Node: s.Node, Warning: true, Reason: "AcceleratorsTestFailed", Message: s.Missing}, s, now)
-	case !s.Since.IsZero() && now.Sub(s.Since) < noteAge && len(s.Alerts) > 0:
+		c.put(ctx, &Note{Node: s.Node, Warning: true, Reason: "AcceleratorsTestFailed", Message: s.Missing}, s.Since, s.Missing)
+	case !s.Since.IsZero() && now.Sub(s.Since) < noteAge && len(names) > 0:
 		what, kind, name := "Taken out", "node", s.Node.Name
 		if d := s.Node.Device; d != nil {
 			what, kind, name = fmt.Sprintf("Device %s (%s) taken out by DeviceTaintRule %s", d.ID, d.Place, d.Rule), "devicetaintrule", d.Rule
 		}
-		message := fmt.Sprintf("%s for %s: %s", what, alerts, s.Summary)
+		message := strings.TrimSuffix(fmt.Sprintf("%s for %s: %s", what, alerts, s.Summary), ": ")
 		reason := "AcceleratorsUnhealthy"
 		if s.Inspect || s.Node.inspected() {
 			reason = "AcceleratorsNeedInspection"
@@ -45,27 +43,37 @@ func (c *Controller) note(ctx context.Context, s *Step) {
 		if s.Evidence != "" {
 			message = strings.TrimSuffix(message, ".") + ". " + s.Evidence
 		}
-		c.put(ctx, &Note{Node: s.Node, Warning: true, Reason: reason, Message: message}, s, now)
+		// The message may contain a measured value.
+		c.put(ctx, &Note{Node: s.Node, Warning: true, Reason: reason, Message: message}, s.Since, strings.Join(names, ","))
 	}
 	for _, pod := range s.Hurt {
 		if now.Sub(pod.Before) < noteAge {
-			c.put(ctx, &Note{
-				Node: s.Node, Pod: pod, Warning: true, Reason: "AcceleratorFault",
-				Message: fmt.Sprintf("%s on device %s of node %s.", pod.Alert, pod.Device, s.Node.Name),
-			}, s, now)
+			message := fmt.Sprintf("%s on device %s of node %s.", pod.Alert, pod.Device, s.Node.Name)
+			c.put(ctx, &Note{Node: s.Node, Pod: pod, Warning: true, Reason: "AcceleratorFault", Message: message}, s.Since, message)
 		}
 	}
 }
 
-// put creates a note unless it exists.
-func (c *Controller) put(ctx context.Context, n *Note, s *Step, now time.Time) {
-	n.Message = strings.ToValidUTF8(n.Message[:min(len(n.Message), maxMessage)], "")
-	about := strings.Join(s.Alerts, ",") // the message may contain a measured value
-	if n.Pod.Name != "" || !s.Failed.IsZero() {
-		about = n.Message
+// noteReturn creates the Event of the last return. It comes from the annotation that the
+// return has set, so that no Event is lost that could not be created at that moment.
+func (c *Controller) noteReturn(ctx context.Context, n *Node) {
+	at := n.returned()
+	if !inHour(at, c.o.Now()) {
+		return
 	}
-	sum := sha256.Sum256(fmt.Append(nil, s.Node.key(), "\x00", s.Since.Unix(), "\x00", n.Pod.Namespace, "\x00", n.Pod.Name, "\x00", n.Reason, "\x00", about))
-	n.Key, n.Time = hex.EncodeToString(sum[:8]), now
+	message := "No alert requires an action any more; the node is let in again."
+	if d := n.Device; d != nil {
+		message = fmt.Sprintf("No alert on the device %s requires an action any more; DeviceTaintRule %s has no effect any more.", d.ID, d.Rule)
+	}
+	c.put(ctx, &Note{Node: *n, Reason: "AcceleratorsRecovered", Message: message}, at, "")
+}
+
+// put creates a note unless it exists. A note on the same node or device with the same
+// since and about is the same note.
+func (c *Controller) put(ctx context.Context, n *Note, since time.Time, about string) {
+	n.Message = strings.ToValidUTF8(n.Message[:min(len(n.Message), maxMessage)], "")
+	sum := sha256.Sum256(fmt.Append(nil, n.Node.key(), "\x00", since.Unix(), "\x00", n.Pod.Namespace, "\x00", n.Pod.Name, "\x00", n.Reason, "\x00", about))
+	n.Key, n.Time = hex.EncodeToString(sum[:8]), c.o.Now()
 	if _, exists := c.noted[n.Key]; exists {
 		return
 	}
