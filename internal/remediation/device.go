@@ -53,7 +53,7 @@ type Devices struct {
 	at    map[string]Place // by node and ID; the zero Place if it is ambiguous
 	taken map[Place][]string
 	rules map[string]*TaintRule
-	nodes map[string]bool // of which a device is published or has a rule
+	nodes map[string]bool // of which a device is published
 	// Since is when this process began to know the devices.
 	Since time.Time
 	// Err is why they are not known. Nothing is then done for a single device.
@@ -79,7 +79,6 @@ func NewDevices(published []Published, rules []TaintRule) *Devices {
 		}
 	}
 	for i := range rules {
-		d.nodes[rules[i].Node] = true
 		d.rules[deviceKey(rules[i].Node, rules[i].Device)] = &rules[i]
 	}
 	return d
@@ -115,9 +114,13 @@ func (d *Devices) another(at Place, node, id string) bool {
 }
 
 // has reports whether the device can be taken out alone: it is published, or it was when
-// its rule was made.
+// it was taken out.
 func (d *Devices) has(node, id string) bool {
-	return d != nil && id != "" && (d.place(node, id) != Place{} || d.rules[deviceKey(node, id)] != nil)
+	if d == nil || id == "" {
+		return false
+	}
+	rule := d.rules[deviceKey(node, id)]
+	return d.place(node, id) != Place{} || rule != nil && rule.Annotations[RecordAnnotation] != ""
 }
 
 // Device is the part of a Node that is one of its devices. UID, Version and Annotations
@@ -151,6 +154,14 @@ func (n *Node) device() string {
 		return ""
 	}
 	return n.Device.ID
+}
+
+// id is the same for the same node, or device of a node, and not used again.
+func (n *Node) id() string {
+	if n.Device == nil {
+		return n.UID
+	}
+	return n.Device.Rule
 }
 
 // callKey identifies the node or the device in the key of a call, which is part of a name.

@@ -115,6 +115,40 @@ func TestDeviceMoves(t *testing.T) {
 	}
 }
 
+// A device that a device plug-in serves now is taken out with its node, whatever rule it has
+// from before.
+func TestDeviceLeavesDriver(t *testing.T) {
+	r := deviceRig(t, 4, "NoSchedule")
+	r.pass(t, time.Minute, lostOn(1, noon))
+	r.pass(t, 3*time.Minute)
+	r.published = nil
+	r.pass(t, time.Minute, lostOn(1, r.now))
+	if rule := r.rule(1, "GPU-0"); rule.Name == "" || r.nodes["n01"].Labels[HealthLabel] != "failed" {
+		t.Errorf("%+v, %+v", rule, r.nodes["n01"])
+	}
+}
+
+// Devices return at a bounded pace, also devices that were out for longer than their history
+// counts. Then their rules are deleted.
+func TestDevicePace(t *testing.T) {
+	r := deviceRig(t, 4, "NoSchedule")
+	r.policy.Limits.ReturnsPerHour, r.policy.Repeat.Within = 1, time.Hour
+	listed := []Alert{lostOn(1, noon), alert("Lost", 1, noon, "device", "GPU-7")}
+	r.pass(t, 15*time.Second, listed...)
+	r.now = r.now.Add(2 * time.Hour)
+	r.pass(t, time.Minute, listed...)
+	r.pass(t, 10*time.Minute)
+	if r.rule(1, "GPU-0").Taint != (Taint{}) || r.device(1, "GPU-7").Withheld != WithheldPace {
+		t.Errorf("%+v", r.rules)
+	}
+	for range 3 {
+		r.pass(t, time.Hour)
+	}
+	if len(r.rules) > 0 {
+		t.Errorf("%+v", r.rules)
+	}
+}
+
 // NoExecute comes after Kubernetes has counted the pods, and only if the alerts name as
 // many. Else the device has NoSchedule, with the reason.
 func TestDeviceNoExecute(t *testing.T) {

@@ -233,11 +233,12 @@ func (p *Policy) step(n *Node, w *want, r *Record, in *Situation, c *counts) Ste
 	return s
 }
 
-// forgets reports whether the rule of a device that is in is deleted: its history does
-// not count any more, or it has an effect, because a person has removed its record.
+// forgets reports whether the rule of a device that is in is deleted: neither its history
+// nor its return counts any more, or it has an effect, because a person has removed its
+// record.
 func (p *Policy) forgets(n *Node, now time.Time) bool {
 	counts := func(t time.Time) bool { return now.Sub(t) <= p.Repeat.Within }
-	return n.Device != nil && n.UID != "" && (len(n.Taints) > 0 || !slices.ContainsFunc(n.history(), counts))
+	return n.Device != nil && n.UID != "" && (len(n.Taints) > 0 || !slices.ContainsFunc(n.history(), counts) && !inHour(n.returned(), now))
 }
 
 // release decides on a node without an alert.

@@ -69,11 +69,11 @@ func (p *Policy) wants(in *Situation, subjects []Node) map[string]*want {
 		unknown := ""
 		switch d := in.Devices; {
 		case r.Device == "" || d == nil || id == "":
-		case d.unknown(key, in.Now) != "": // whether the node has to be taken out
-			r, unknown = &Rule{Health: r.Health}, d.unknown(key, in.Now)
 		case d.has(key, id):
 			r = &Rule{Health: r.Health, Evict: r.Evict, Call: r.Call, Test: r.Test, Device: r.Device}
 			key = deviceKey(key, id)
+		case d.unknown(key, in.Now) != "": // whether the node has to be taken out
+			r, unknown = &Rule{Health: r.Health}, d.unknown(key, in.Now)
 		}
 		w := wants[key]
 		if w == nil {

@@ -27,14 +27,16 @@ func (r *remedy) takeDevices(effect string) {
 
 // publish makes the ResourceSlice of a node, of a driver whose devices have these UUIDs by
 // name, or replaces it.
-func (r *remedy) publish(node string, uuids map[string]string) {
+func (r *remedy) publish(node string, uuids map[string]string) { r.publishIn(node, node, uuids) }
+
+func (r *remedy) publishIn(node, pool string, uuids map[string]string) {
 	r.t.Helper()
 	devices := []any{}
 	for name, uuid := range uuids {
 		devices = append(devices, object{"name": name, "attributes": object{"uuid": object{"string": uuid}}})
 	}
 	slice := object{"metadata": object{"name": node}, "spec": object{
-		"driver": "gpu.example.com", "nodeName": node, "pool": object{"name": node, "generation": 1, "resourceSliceCount": 1}, "devices": devices,
+		"driver": "gpu.example.com", "nodeName": node, "pool": object{"name": pool, "generation": 1, "resourceSliceCount": 1}, "devices": devices,
 	}}
 	code, was, err := r.ask(http.MethodGet, slicesPath+"/"+node, adminToken, nil)
 	must(r.t, err)
@@ -127,6 +129,10 @@ func TestRemedyDevice(t *testing.T) {
 	r.publish("gpu-node", map[string]string{"gpu-0": "GPU-0", "gpu-3": "GPU-3"})
 	await(t, "the device is back", r.remediator, func() bool { return r.ruled("GPU-0") == "gpu.example.com/gpu-node/gpu-0 NoSchedule" })
 
+	r.do(http.MethodDelete, slicesPath+"/gpu-node", nil) // a slice keeps its pool
+	r.publishIn("gpu-node", "renamed", map[string]string{"gpu-0": "GPU-0", "gpu-3": "GPU-3"})
+	await(t, "the rule follows the device into another pool", r.remediator, func() bool { return r.ruled("GPU-0") == "gpu.example.com/renamed/gpu-0 NoSchedule" })
+
 	r.proof.Store(nil)
 	r.fire(time.Now().Add(-time.Second), "gpu-node", "plugin-node")
 	await(t, "both wait for the exporter", r.remediator, func() bool {
@@ -135,7 +141,7 @@ func TestRemedyDevice(t *testing.T) {
 	page := proofPage
 	r.proof.Store(&page)
 	await(t, "both return", r.remediator, func() bool {
-		return r.ruled("GPU-0") == "gpu.example.com/gpu-node/gpu-0 None" && r.clean("plugin-node") && r.noted("default", "gpu-node", "AcceleratorsRecovered")
+		return r.ruled("GPU-0") == "gpu.example.com/renamed/gpu-0 None" && r.clean("plugin-node") && r.noted("default", "gpu-node", "AcceleratorsRecovered")
 	})
 	r.do(http.MethodDelete, "/api/v1/nodes/gpu-node", nil)
 	await(t, "the rule goes with its node", nil, func() bool { return len(r.list(taintRules)) == 0 })

@@ -131,8 +131,18 @@ func (c *Cluster) published() (all []remediation.Published) {
 		c.devices.pools[of] = published
 	}
 	maps.DeleteFunc(c.devices.pools, func(of pool, _ []remediation.Published) bool { return c.node(of.node) == nil })
-	for _, list := range c.devices.pools {
-		all = append(all, list...)
+	at := map[[3]string]bool{} // the devices of pools that have slices now
+	for of := range current {
+		for _, p := range c.devices.pools[of] {
+			at[[3]string{p.Node, p.UUID, p.PCI}] = true
+		}
+	}
+	for of, list := range c.devices.pools {
+		for _, p := range list {
+			if current[of] != nil || !at[[3]string{p.Node, p.UUID, p.PCI}] { // else it has left for another pool
+				all = append(all, p)
+			}
+		}
 	}
 	return all
 }
