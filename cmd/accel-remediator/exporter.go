@@ -96,7 +96,8 @@ func (e *exporters) Prove(ctx context.Context, node string) (*remediation.Proof,
 }
 
 // families are the families that a proof is made from.
-var families = []string{collector.SourceUp.Name, collector.DeviceHealth.Name, collector.FaultsUnknown.Name, collector.DeviceBundle.Name}
+var families = []string{collector.SourceUp.Name, collector.DeviceHealth.Name, collector.FaultsUnknown.Name, collector.DeviceBundle.Name,
+	collector.ClockHertz.Name, collector.ClockMax.Name, collector.UtilizationRatio.Name, collector.PowerWatts.Name, collector.PowerLimit.Name}
 
 // page returns the lines of these families: a page may have megabytes.
 func (e *exporters) page(ctx context.Context, url string) ([]byte, error) {
@@ -173,7 +174,31 @@ func read(page []byte, to *remediation.Proof) error {
 			to.Before[id] = before
 		}
 	}
+	clocks(found, to)
 	return nil
+}
+
+// clocks adds the SM clocks of busy devices to a proof.
+func clocks(found map[string]*dto.MetricFamily, to *remediation.Proof) {
+	values := func(of *collector.Metric, label, value string) map[string]float64 {
+		all := map[string]float64{}
+		for _, m := range found[of.Name].GetMetric() {
+			if labels := labelsOf(m); labels["parent"] == "" && labels[label] == value {
+				all[labels["device"]] = m.GetGauge().GetValue()
+			}
+		}
+		return all
+	}
+	highest, busy := values(collector.ClockMax, "clock", "sm"), values(collector.UtilizationRatio, "engine", "compute")
+	watts, limit := values(collector.PowerWatts, "", ""), values(collector.PowerLimit, "limit", "enforced")
+	for id, hertz := range values(collector.ClockHertz, "clock", "sm") {
+		if highest[id] > 0 && busy[id] > 0.9 && limit[id] > 0 {
+			if to.Clocks == nil {
+				to.Clocks = map[string]remediation.Clock{}
+			}
+			to.Clocks[id] = remediation.Clock{Share: hertz / highest[id], Limited: watts[id] > 0.8*limit[id]}
+		}
+	}
 }
 
 func labelsOf(m *dto.Metric) map[string]string {

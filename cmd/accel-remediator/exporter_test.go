@@ -27,6 +27,21 @@ accel_device_health{device="GPU-1",state="failed"} 1
 accel_device_health_reason{device="GPU-1",reason="xid_79",severity="failed"} 1
 # TYPE accel_device_faults_unknown_before_timestamp_seconds gauge
 accel_device_faults_unknown_before_timestamp_seconds{device="GPU-1"} 1.7e+09
+# TYPE accel_clock_hertz gauge
+accel_clock_hertz{clock="memory",device="GPU-0",parent=""} 2.6e+09
+accel_clock_hertz{clock="sm",device="GPU-0",parent=""} 1e+09
+accel_clock_hertz{clock="sm",device="GPU-1",parent=""} 1e+09
+# TYPE accel_clock_max_hertz gauge
+accel_clock_max_hertz{clock="sm",device="GPU-0",parent=""} 2e+09
+accel_clock_max_hertz{clock="sm",device="GPU-1",parent=""} 2e+09
+# TYPE accel_utilization_ratio gauge
+accel_utilization_ratio{device="GPU-0",engine="compute",parent=""} 1
+accel_utilization_ratio{device="GPU-1",engine="compute",parent=""} 0.1
+# TYPE accel_power_watts gauge
+accel_power_watts{device="GPU-0",parent=""} 690
+# TYPE accel_power_limit_watts gauge
+accel_power_limit_watts{device="GPU-0",limit="enforced",parent=""} 700
+accel_power_limit_watts{device="GPU-0",limit="max",parent=""} 1000
 # TYPE other gauge
 other{device="not closed
 `
@@ -48,7 +63,7 @@ func TestProve(t *testing.T) {
 	}
 	want := &remediation.Proof{
 		Sources: map[string]string{"amd": "timeout"}, Devices: map[string]string{"GPU-0": "healthy", "GPU-1": "failed"},
-		Before: map[string]time.Time{"GPU-1": time.Unix(1.7e9, 0)},
+		Before: map[string]time.Time{"GPU-1": time.Unix(1.7e9, 0)}, Clocks: map[string]remediation.Clock{"GPU-0": {Share: 0.5, Limited: true}},
 	}
 	got, err := e.Prove(t.Context(), "n1")
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

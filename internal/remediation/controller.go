@@ -46,7 +46,8 @@ type Controller struct {
 	noted   map[string]time.Time // keys of created notes, with their times
 	called  map[string]time.Time // keys of calls that succeeded, with their times
 	logged  map[string]logEntry  // the last message, by its subject
-	took    map[string]time.Time // when a node or device was taken out within the last hour, by its UID
+	took    map[string]time.Time // Options.Taken, of this pass
+	slow    map[string]slow      // by test and device
 	passes  int
 	actions *prometheus.CounterVec
 }
@@ -110,7 +111,7 @@ func (c *Controller) Run(ctx context.Context) {
 
 func (c *Controller) clear() {
 	c.noted, c.called, c.took = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
-	c.logged = map[string]logEntry{}
+	c.logged, c.slow = map[string]logEntry{}, map[string]slow{}
 }
 
 // passTimeout bounds each pass.
@@ -142,7 +143,7 @@ func (c *Controller) pass(ctx context.Context) {
 	now.Deleted = c.deleted(subjects, began)
 	returning := policy.Returning(now)
 	now.Jobs = c.testJobs(ctx, returning) // before the proofs, which cover the whole test then
-	now.Missing = c.prove(ctx, returning)
+	now.Missing = c.prove(ctx, returning, now.Jobs)
 	now.Evidence = c.evidence(ctx, policy, policy.failing(now), began)
 	plan := policy.Plan(now)
 	for _, a := range answers {

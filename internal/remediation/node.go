@@ -74,6 +74,8 @@ type Condition struct {
 type Record struct {
 	// Since is when it was taken out.
 	Since time.Time `json:"since"`
+	// Fired is since when the alert has fired that it was taken out for.
+	Fired time.Time `json:"fired,omitzero"`
 	// Alerts are the names of the current alerts.
 	Alerts []string `json:"alerts"`
 	// Devices are the devices that any of the alerts named.
@@ -88,8 +90,10 @@ type Record struct {
 	Condition bool `json:"condition,omitempty"`
 	// Called are the hooks that were called.
 	Called []string `json:"called,omitempty"`
-	// Test is the hook whose Job must pass before the return. Tested is when the present
-	// test was begun, or when it failed, and Failed is why.
+	// Tests are the hooks whose Jobs must pass before the return, one after the other, and
+	// Test is the present one. Tested is when it was begun, or when it failed, and Failed is
+	// why.
+	Tests  []string  `json:"tests,omitempty"`
 	Test   string    `json:"test,omitempty"`
 	Tested time.Time `json:"tested,omitzero"`
 	Failed string    `json:"failed,omitempty"`

@@ -134,5 +134,6 @@ func (c *Controller) forget(now time.Time) {
 	for _, times := range []map[string]time.Time{c.noted, c.called} {
 		maps.DeleteFunc(times, func(_ string, at time.Time) bool { return now.Sub(at) > 2*noteAge })
 	}
+	maps.DeleteFunc(c.slow, func(_ string, s slow) bool { return now.Sub(s.last) > 2*noteAge })
 	maps.DeleteFunc(c.logged, func(_ string, e logEntry) bool { return e.pass != c.passes })
 }

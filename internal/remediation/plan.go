@@ -213,7 +213,10 @@ func (p *Policy) step(n *Node, w *want, r *Record, in *Situation, c *counts) Ste
 	case !w.firing && w.unknown != "":
 		s.Withheld, s.Missing = WithheldUnknown, w.unknown
 	case !w.firing:
-		s.Withheld = WithheldSuppressed
+		if s.Withheld = WithheldSuppressed; r != nil && r.testing() {
+			r.Tested = time.Time{} // a silenced alert voids the test too
+			s.setRecord(n, r, "")
+		}
 	case r != nil && rank[w.health] > rank[r.Health] && c.open(p.pool(n)):
 		s.Withheld = WithheldBreaker
 	case evidence.Wait:
@@ -308,7 +311,7 @@ func (p *Policy) begin(s *Step, n *Node, w *want, now time.Time) {
 	}
 	history = append(history, s.Since)
 	s.Inspect = len(history) >= p.Repeat.Count
-	p.mark(s, n, w, Record{Since: s.Since}, history, now)
+	p.mark(s, n, w, Record{Since: s.Since, Fired: w.since}, history, now)
 }
 
 // mark brings the marks of a node up to date. While any alert remains, it removes
@@ -320,7 +323,12 @@ func (p *Policy) mark(s *Step, n *Node, w *want, r Record, history []time.Time, 
 	put(&after.Labels, HealthLabel, w.health)
 	r.Alerts, r.Health = w.alerts, w.health
 	r.Tested, r.Failed = time.Time{}, "" // a test from before the alert proves nothing
-	r.Test = cmp.Or(w.test, r.Test)
+	for _, test := range w.tests {
+		r.Tests = insert(r.Tests, test, maxNames)
+	}
+	if len(r.Tests) > 0 {
+		r.Test = r.Tests[0]
+	}
 	for _, id := range w.devices { // also of an alert that is resolved before the others
 		r.Devices = insert(r.Devices, id, maxDevices)
 	}

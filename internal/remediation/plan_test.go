@@ -381,6 +381,12 @@ func TestReturnsOnKnowledge(t *testing.T) {
 			},
 			want: WithheldExporter,
 		},
+		"the exporter has forgotten the fault before the node was taken out": {
+			after: func(r *rig) {
+				r.alerts.alerts, r.proves.proof.Before = nil, map[string]time.Time{"GPU-0": noon.Add(5 * time.Second)}
+			},
+			want: WithheldExporter,
+		},
 		"the same, and a person lets it in although the exporter has forgotten": {
 			after: func(r *rig) {
 				r.alerts.alerts, r.proves.proof.Before = nil, map[string]time.Time{"GPU-7": noon.Add(time.Minute)}

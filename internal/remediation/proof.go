@@ -28,6 +28,15 @@ type Proof struct {
 	Devices map[string]string
 	// Evidence has the bundle of each device that has one.
 	Evidence map[string]Evidence
+	// Clocks has the SM clock of each busy device of which the power limit is known.
+	Clocks map[string]Clock
+}
+
+// Clock is the SM clock of a device, as a share of its highest. It may be Limited by the
+// power limit of the device.
+type Clock struct {
+	Share   float64
+	Limited bool
 }
 
 // Missing is what is missing for the return of a node.
@@ -44,8 +53,9 @@ func (p *Proof) missing(r *Record, device bool) Missing {
 	for _, source := range slices.Sorted(maps.Keys(p.Sources)) {
 		return Missing{WithheldSource, fmt.Sprintf("source %s: %s", source, cmp.Or(p.Sources[source], "down"))}
 	}
+	// Between the alert and the take-out, the exporter may have forgotten the fault.
 	for _, id := range slices.Sorted(maps.Keys(p.Before)) {
-		if before := p.Before[id]; before.After(r.Since) && (!device || slices.Contains(r.Devices, id)) {
+		if before := p.Before[id]; before.After(cmp.Or(r.Fired, r.Since)) && (!device || slices.Contains(r.Devices, id)) {
 			return Missing{WithheldExporter, fmt.Sprintf("device %s: faults from before %s are unknown to the exporter", id, before.UTC().Format(time.RFC3339))}
 		}
 	}
@@ -114,7 +124,8 @@ func (c *Controller) ask(ctx context.Context, nodes map[string]bool) map[string]
 }
 
 // prove returns what is missing for the return of each of these nodes and devices, by key.
-func (c *Controller) prove(ctx context.Context, list []Node) map[string]Missing {
+// It fails a test whose device was slow.
+func (c *Controller) prove(ctx context.Context, list []Node, jobs map[string]JobState) map[string]Missing {
 	nodes := map[string]bool{}
 	for i := range list {
 		nodes[list[i].Name] = true
@@ -126,6 +137,9 @@ func (c *Controller) prove(ctx context.Context, list []Node) map[string]Missing 
 			all[n.key()] = Missing{WithheldExporter, a.err.Error()}
 		} else {
 			all[n.key()] = a.proof.missing(n.record(), n.Device != nil)
+			if job, tests := jobs[n.key()]; tests {
+				jobs[n.key()] = c.compare(n, a.proof, job)
+			}
 		}
 	}
 	return all

@@ -1,9 +1,11 @@
 package remediation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -23,7 +25,10 @@ func (r *Record) testing() bool { return !r.Tested.IsZero() && r.Failed == "" }
 
 // tested reports whether the test before the return has passed, and begins it.
 func (s *Step) tested(n *Node, r *Record, in *Situation) bool {
-	job := in.Jobs[n.key()]
+	job, next := in.Jobs[n.key()], slices.Index(r.Tests, r.Test)+1
+	if job.Passed && 0 < next && next < len(r.Tests) {
+		r.Test, r.Tested = r.Tests[next], time.Time{}
+	}
 	switch {
 	case !r.testing():
 		r.Tested, r.Failed = in.Now.UTC().Truncate(time.Second), ""
@@ -93,6 +98,50 @@ func (c *Controller) testJobs(ctx context.Context, list []Node) map[string]JobSt
 		jobs[list[i].key()] = state
 	}
 	return jobs
+}
+
+// A device under test is slow if its clock stayed below a share of that of the other busy
+// devices of its node for a while, and its power limit does not explain it. The share is that of
+// the alert GpuSlowerThanNeighbours.
+const (
+	slowShare = 0.85
+	slowTime  = 30 * time.Second
+)
+
+// slow is the comparison of a device under test, from the first to the last pass in which
+// it was busy.
+type slow struct {
+	first, last time.Time
+	fast        bool // in one of them
+	text        string
+}
+
+// compare fails a passed test during which a device was slow.
+func (c *Controller) compare(n *Node, p *Proof, job JobState) JobState {
+	r := n.record()
+	for _, id := range r.Devices {
+		key := fmt.Sprintf("%s/%d/%s", n.key(), r.Tested.Unix(), id)
+		s := c.slow[key]
+		var others []float64
+		for other, clock := range p.Clocks {
+			if other != id {
+				others = append(others, clock.Share)
+			}
+		}
+		if own, busy := p.Clocks[id]; busy && len(others) > 0 && job.Name != "" {
+			slices.Sort(others)
+			median := others[len(others)/2]
+			s.last = c.o.Now()
+			s.first = cmp.Or(s.first, s.last)
+			s.fast = s.fast || own.Limited || own.Share >= slowShare*median
+			s.text = fmt.Sprintf("%s had %.0f %% of its highest SM clock under load, the other busy devices of the node %.0f %%", id, own.Share*100, median*100)
+			c.slow[key] = s
+		}
+		if job.Passed && !s.fast && s.last.Sub(s.first) >= slowTime {
+			return JobState{Name: job.Name, Failed: true, Text: s.text}
+		}
+	}
+	return job
 }
 
 // test makes the Job of a test.

@@ -86,17 +86,72 @@ func TestReturnAfterTest(t *testing.T) {
 	}
 }
 
-// A test from before the alert proves nothing. Without the test in the policy the node
+// Alerts that require different tests require all of them.
+func TestEachTest(t *testing.T) {
+	r := testRig(t, 4, false)
+	r.policy.Hooks["links"], r.policy.Rules[1].Test = Hook{Job: "links.yaml"}, "links"
+	r.passes = true
+	r.pass(t, 3*time.Minute, alert("Slow", 1, noon), lostOn(1, noon))
+	r.pass(t, time.Minute, lostOn(1, noon))
+	r.pass(t, 5*time.Minute)
+	var hooks []string
+	for _, job := range r.jobs {
+		hooks = append(hooks, job.Hook)
+	}
+	if slices.Sort(hooks); !slices.Equal(hooks, []string{"burn", "links"}) || r.nodes["n01"].record() != nil {
+		t.Errorf("%v, %+v", hooks, r.step(1))
+	}
+}
+
+// A device that stays slower under load than the other busy devices of its node does not pass
+// its test, unless its power limit explains it.
+func TestSlowInTest(t *testing.T) {
+	fast, slow := Clock{Share: 0.98}, Clock{Share: 0.6}
+	for name, c := range map[string]struct {
+		own    []Clock // one for each minute
+		others map[string]Clock
+		want   string
+	}{
+		"slow":                    {[]Clock{slow, slow}, map[string]Clock{"GPU-6": slow, "GPU-7": fast}, "GPU-0 had 60 % of its highest SM clock under load, the other busy devices of the node 98 %"},
+		"as the others":           {[]Clock{slow, slow}, map[string]Clock{"GPU-7": {Share: 0.62}}, ""},
+		"no other device is busy": {[]Clock{slow, slow}, nil, ""},
+		"not all the time":        {[]Clock{slow, fast, slow}, map[string]Clock{"GPU-7": fast}, ""},
+		"at its power limit":      {[]Clock{{0.6, true}, {0.6, true}}, map[string]Clock{"GPU-7": fast}, ""},
+	} {
+		r := testRig(t, 4, true)
+		r.pass(t, time.Minute, lostOn(1, noon))
+		for r.job(1) == "" {
+			r.pass(t, 15*time.Second)
+		}
+		for _, own := range c.own {
+			r.proves.proof.Clocks = map[string]Clock{"GPU-0": own}
+			maps.Copy(r.proves.proof.Clocks, c.others)
+			r.pass(t, time.Minute)
+		}
+		r.proves.proof.Clocks = nil // idle
+		r.states[r.job(1)] = JobState{Passed: true}
+		r.pass(t, time.Minute)
+		if failed := strings.TrimPrefix(r.device(1, "GPU-0").Missing, "Job "+r.job(1)+": "); failed != c.want || (r.rule(1, "GPU-0").Annotations[RecordAnnotation] != "") != (c.want != "") {
+			t.Errorf("%s: %q, %+v", name, failed, r.rule(1, "GPU-0"))
+		}
+	}
+}
+
+// A test from before the alert, also a silenced one, proves nothing. Without the test in the policy the node
 // stays out, until a person admits it.
 func TestTestIsRequired(t *testing.T) {
 	r := testRig(t, 4, false)
 	r.pass(t, time.Minute, lostOn(1, noon))
 	r.pass(t, 2*time.Minute)
-	r.states[r.job(1)] = JobState{Passed: true}
-	r.pass(t, time.Minute, lostOn(1, noon))
-	r.pass(t, 3*time.Minute)
-	if s := r.step(1); s.Withheld != WithheldTest || r.job(2) == "" {
-		t.Errorf("%+v, %v", s, r.jobs)
+	for i, silenced := range []bool{false, true} {
+		r.states[r.job(i+1)] = JobState{Passed: true}
+		lost := lostOn(1, noon)
+		lost.Suppressed = silenced
+		r.pass(t, time.Minute, lost)
+		r.pass(t, 3*time.Minute)
+		if s := r.step(1); s.Withheld != WithheldTest || r.job(i+2) == "" {
+			t.Fatalf("silenced %v: %+v, %v", silenced, s, r.jobs)
+		}
 	}
 	delete(r.policy.Hooks, "burn")
 	r.pass(t, 5*time.Minute)

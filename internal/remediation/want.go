@@ -23,7 +23,7 @@ type want struct {
 	summary           string // of the worst alert
 	evict             []Pod
 	calls             []string
-	test              string   // of the last alert that has one
+	tests             []string // sorted and unique
 	hurt              []Pod    // the pods that firing alerts name
 	devices           []string // that the alerts name, sorted and unique
 	// firing: one of the alerts may cause an action. unknown is what is not known of one of
@@ -121,9 +121,7 @@ func (w *want) add(s *tracked, r *Rule, firing bool) {
 	if r.Call != "" && !slices.Contains(w.calls, r.Call) && firing {
 		w.calls = append(w.calls, r.Call)
 	}
-	if r.Test != "" {
-		w.test = r.Test
-	}
+	w.tests = insert(w.tests, r.Test, maxNames)
 	for _, pod := range s.pods() {
 		if firing && len(w.hurt) < maxPods {
 			w.hurt = append(w.hurt, pod)
