@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	p.controller = remediation.New(remediation.Options{
-		Cluster: p.cluster, Alerts: alerts, Prover: proofs, Policy: policy, Act: f.act, Interval: f.interval, Log: log,
+		Cluster: p.cluster, Alerts: alerts, Prover: proofs, Policy: policy, Act: f.act, Interval: f.interval, Log: log, Taken: &p.lease.Taken,
 		Call: newHooks(p.lease.Valid).call,
 	})
 	return p.serve(ctx)

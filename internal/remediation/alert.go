@@ -60,6 +60,7 @@ type tracked struct {
 	Alert
 	seen   time.Time // when it was listed last
 	listed bool      // in the last answers
+	ahead  bool      // the clock of its node is ahead, so it began when it was listed first
 	// by has each Alertmanager whose last answer had the alert.
 	by map[string]bool
 }
@@ -86,10 +87,17 @@ func (a *Alerts) Listed(now time.Time, answers []Answer) {
 		a.silent[answer.Alertmanager], answered = false, true
 		for _, alert := range answer.Alerts {
 			key := alert.key()
+			was, ahead := a.known[key], alert.StartsAt.After(now)
+			switch {
+			case was != nil && was.listed && was.ahead:
+				alert.StartsAt, ahead = was.StartsAt, true
+			case ahead:
+				alert.StartsAt = now
+			}
 			if s := listed[key]; s != nil {
 				s.merge(&alert)
 			} else {
-				listed[key] = &tracked{alert, now, true, map[string]bool{}}
+				listed[key] = &tracked{Alert: alert, seen: now, listed: true, ahead: ahead, by: map[string]bool{}}
 			}
 			listed[key].by[answer.Alertmanager] = true
 		}

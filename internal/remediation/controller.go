@@ -24,6 +24,9 @@ type Options struct {
 	Alerts  Source
 	Policy  *Policy
 	Prover  Prover
+	// Taken is when nodes and devices were taken out within the last hour, by their IDs.
+	// The next leader continues with it, because a deleted node has no annotations.
+	Taken *atomic.Pointer[map[string]time.Time]
 	// Call calls a hook that has a URL.
 	Call func(ctx context.Context, url string, c *Call) error
 	// Act enables changes. Without it, the plan is only reported.
@@ -112,6 +115,9 @@ func (c *Controller) Run(ctx context.Context) {
 func (c *Controller) clear() {
 	c.noted, c.called, c.took = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
 	c.logged, c.slow = map[string]logEntry{}, map[string]slow{}
+	if taken := c.o.Taken.Load(); taken != nil {
+		maps.Copy(c.took, *taken)
+	}
 }
 
 // passTimeout bounds each pass.
@@ -173,21 +179,22 @@ func (c *Controller) pass(ctx context.Context) {
 	c.forget(began)
 }
 
-// deleted counts the nodes and devices that were taken out within the last hour and are
-// deleted: an autoscaler that replaces them does not renew the budget. Another leader
-// starts at 0.
+// deleted counts the nodes and devices that were taken out within the last hour and do not
+// show it: they are deleted, as by an autoscaler that replaces them, or were listed before.
 func (c *Controller) deleted(nodes []Node, now time.Time) int {
 	gone := maps.Clone(c.took)
 	for i := range nodes {
 		n := &nodes[i]
-		delete(gone, n.UID)
-		if times := n.history(); len(times) > 0 && n.UID != "" {
-			c.took[n.UID] = times[len(times)-1]
+		if times := n.history(); len(times) > 0 && !times[len(times)-1].Before(c.took[n.id()]) {
+			c.took[n.id()] = times[len(times)-1]
+			delete(gone, n.id())
 		}
 	}
 	old := func(_ string, t time.Time) bool { return !inHour(t, now) }
 	maps.DeleteFunc(c.took, old)
 	maps.DeleteFunc(gone, old)
+	taken := maps.Clone(c.took)
+	c.o.Taken.Store(&taken)
 	return len(gone)
 }
 
@@ -234,6 +241,9 @@ func (c *Controller) patch(ctx context.Context, s *Step) bool {
 	}
 	err := c.o.Cluster.Patch(ctx, &s.Node, &s.Patch)
 	c.result(s, action(s), err)
+	if err == nil && s.Begins {
+		c.took[s.Node.id()] = s.Since
+	}
 	return err == nil
 }
 

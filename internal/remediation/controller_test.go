@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -210,6 +211,7 @@ type rig struct {
 	c      *Controller
 	act    bool
 	policy *Policy
+	taken  atomic.Pointer[map[string]time.Time] // the lease
 }
 
 func newRig(t testing.TB, nodes int) *rig {
@@ -233,7 +235,7 @@ func newRig(t testing.TB, nodes int) *rig {
 // restart starts a Controller without state.
 func (r *rig) restart() {
 	r.c = New(Options{
-		Cluster: r.cluster, Alerts: r.alerts, Prover: r.proves, Policy: r.policy, Act: r.act, Log: slog.New(slog.DiscardHandler),
+		Cluster: r.cluster, Alerts: r.alerts, Prover: r.proves, Policy: r.policy, Taken: &r.taken, Act: r.act, Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return r.now },
 		Call: func(_ context.Context, _ string, c *Call) error {
 			return r.do("call", func() error { r.calls[c.Key]++; return nil })

@@ -81,8 +81,9 @@ func (p *Pool) out(n *Node) {
 	}
 }
 
-// inHour reports whether t is within the last hour.
-func inHour(t, now time.Time) bool { return !t.After(now) && now.Sub(t) < time.Hour }
+// inHour reports whether t is within the last hour. The clock of another leader may be
+// ahead.
+func inHour(t, now time.Time) bool { return now.Sub(t).Abs() < time.Hour }
 
 // mostWithin returns the largest number of times within one window. Many nodes
 // that begin to fail together have one cause.

@@ -112,7 +112,8 @@ type Situation struct {
 	Alerts *Alerts
 	// Devices are the devices of DRA drivers, nil if the policy has no rule for them.
 	Devices *Devices
-	// Deleted counts nodes and devices that were taken out within the last hour and are deleted.
+	// Deleted counts nodes and devices that were taken out within the last hour and do not
+	// show it, because they are deleted.
 	Deleted int
 	// Missing is what is missing for the return of what Policy.Returning lists, by key.
 	Missing map[string]Missing

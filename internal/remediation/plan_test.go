@@ -464,7 +464,7 @@ func TestSlipIsNoRepeat(t *testing.T) {
 	}
 }
 
-// A node that is taken out and deleted still counts for an hour.
+// A node that is taken out and deleted still counts for an hour, whichever process leads.
 func TestDeletedNodesCount(t *testing.T) {
 	r := newRig(t, 20)
 	var all []Alert
@@ -474,6 +474,7 @@ func TestDeletedNodesCount(t *testing.T) {
 	out := map[string]bool{}
 	for range 40 {
 		r.pass(t, time.Minute, all...)
+		r.restart()
 		for name, n := range r.nodes {
 			if n.record() != nil {
 				out[name] = true
@@ -483,6 +484,43 @@ func TestDeletedNodesCount(t *testing.T) {
 	}
 	if len(out) != r.policy.Limits.PerHour {
 		t.Errorf("%d nodes were taken out, want %d", len(out), r.policy.Limits.PerHour)
+	}
+}
+
+// A node that is out counts also while the list of nodes is late, and if the clock of the
+// former leader was ahead.
+func TestListedLate(t *testing.T) {
+	r := newRig(t, 20)
+	r.policy.Limits.PerHour = 1
+	for r.nodes["n01"].record() == nil {
+		r.pass(t, 15*time.Second, alert("Slow", 1, noon))
+	}
+	for _, stale := range []bool{true, false} {
+		r.stale = stale
+		r.pass(t, time.Minute, alert("Slow", 1, noon), alert("Slow", 2, noon.Add(-time.Hour)))
+		if r.nodes["n01"].record() == nil || r.nodes["n02"].record() != nil || r.step(2).Withheld != WithheldHour {
+			t.Errorf("stale %v: %+v", stale, r.step(2))
+		}
+		r.restart()
+		r.now = r.now.Add(-30 * time.Minute)
+	}
+}
+
+// An alert of a node whose clock is ahead counts from when it was listed first.
+func TestClockAhead(t *testing.T) {
+	r := newRig(t, 4)
+	later := noon.Add(time.Hour)
+	all := []Alert{alert("Lost", 1, later), alert("Slow", 2, later)}
+	r.pass(t, 10*time.Second, all...)
+	if r.nodes["n01"].record() == nil || r.nodes["n02"].record() != nil {
+		t.Errorf("%+v, %+v", r.nodes["n01"], r.nodes["n02"])
+	}
+	r.pass(t, 3*time.Minute, all...)
+	for range 60 { // also when the clock has reached the start
+		r.pass(t, time.Minute, all...)
+		if s := r.step(2); r.nodes["n02"].record() == nil || s.Withheld != "" {
+			t.Fatalf("%s: %+v", r.now, s)
+		}
 	}
 }
 

@@ -2,10 +2,15 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -25,7 +30,12 @@ const (
 )
 
 // Lease elects the one process that acts.
-type Lease struct{ lock *lock }
+type Lease struct {
+	lock *lock
+	// Taken is what was taken out within the last hour. The holder stores it here, each
+	// renewal writes it into the lease, and the next holder has it from there.
+	Taken atomic.Pointer[map[string]time.Time]
+}
 
 // NewLease returns a lease that this process does not have yet. The identity
 // must be unique among the processes; a restarted one may keep it.
@@ -35,7 +45,49 @@ func NewLease(cfg *rest.Config, namespace, name, identity string) (*Lease, error
 	if err != nil {
 		return nil, err
 	}
-	return &Lease{&lock{Interface: l}}, nil
+	lease := &Lease{lock: &lock{Interface: l}}
+	election := l.(*resourcelock.LeaseLock)
+	election.Client = getter{election.Client, lease}
+	return lease, nil
+}
+
+// takenAnnotation of the lease is Lease.Taken as JSON. maxTaken bounds its size in bytes.
+const (
+	takenAnnotation = "accel.health/taken-out"
+	maxTaken        = 128 << 10
+)
+
+// getter and memory add the annotation to the requests of the election.
+type getter struct {
+	coordinationclient.LeasesGetter
+	lease *Lease
+}
+
+func (g getter) Leases(namespace string) coordinationclient.LeaseInterface {
+	return memory{g.LeasesGetter.Leases(namespace), g.lease}
+}
+
+type memory struct {
+	coordinationclient.LeaseInterface
+	lease *Lease
+}
+
+func (m memory) Get(ctx context.Context, name string, o metav1.GetOptions) (*coordinationv1.Lease, error) {
+	lease, err := m.LeaseInterface.Get(ctx, name, o)
+	if _, waits := m.lease.Valid(); waits != nil && err == nil {
+		taken := map[string]time.Time{}
+		if json.Unmarshal([]byte(lease.Annotations[takenAnnotation]), &taken) == nil {
+			m.lease.Taken.Store(&taken)
+		}
+	}
+	return lease, err
+}
+
+func (m memory) Update(ctx context.Context, lease *coordinationv1.Lease, o metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	if text, err := json.Marshal(m.lease.Taken.Load()); err == nil && len(text) <= maxTaken {
+		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, takenAnnotation, string(text))
+	}
+	return m.LeaseInterface.Update(ctx, lease, o)
 }
 
 // Valid returns until when this process may act, or ErrLost. A process that was

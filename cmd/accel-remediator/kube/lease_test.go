@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -147,8 +148,8 @@ func candidateFor(t *testing.T, s *leases, name string, trouble func() (time.Dur
 
 func (c *candidate) leads() bool { _, err := c.Valid(); return err == nil }
 
-// One process acts. When it ends, the next one acts without waiting for the
-// lease to expire.
+// One process acts. When it ends, the next one acts without waiting for the lease to
+// expire, and knows what the first has taken out.
 func TestLeaseReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(leases)
@@ -159,6 +160,8 @@ func TestLeaseReleased(t *testing.T) {
 		if !a.leads() || !a.acting.Load() || b.leads() || b.acting.Load() {
 			t.Fatalf("a %v, b %v", a.leads(), b.leads())
 		}
+		taken := map[string]time.Time{"u": time.Unix(1, 0).UTC()}
+		a.Taken.Store(&taken)
 		a.stop()
 		if err := <-a.ended; err != nil {
 			t.Error(err)
@@ -169,6 +172,9 @@ func TestLeaseReleased(t *testing.T) {
 		time.Sleep(3 * retryPeriod) // with its jitter
 		if !b.leads() || !b.acting.Load() || s.holder() != "b" {
 			t.Errorf("b does not act: %q", s.holder())
+		}
+		if got := *b.Taken.Load(); !maps.Equal(got, taken) {
+			t.Errorf("b has %v of what a has taken out", got)
 		}
 		b.stop()
 		<-b.ended
