@@ -150,6 +150,7 @@ func (r *remedy) export(node string, args ...string) {
 	r.proofPort = strings.TrimPrefix(exporterAddress, "127.0.0.1:")
 	// An alert outlives its fault by minutes, for people who look late.
 	rules = regexp.MustCompile(`keep_firing_for: \S+`).ReplaceAll(rules, []byte("keep_firing_for: 1s"))
+	rules = bytes.ReplaceAll(rules, []byte(`"}[15m]) > 0`), []byte(`"}[1s]) > 0`))
 	must(r.t, os.WriteFile(r.path("rules.yaml"), rules, 0o600))
 	r.exporter = r.run("exporter.log", abs(r.t, root+"/bin/accel-sim"), append([]string{
 		"run", "--scenario=h100-8", "--state=" + r.path("state"),

@@ -99,7 +99,7 @@ func TestRemedyChart(t *testing.T) {
 		return r.clean("gpu-node") && r.ruled("GPU-3") == "gpu.example.com/other/gpu-3 None"
 	})
 	name := text(r.list(taintRules)[0].(object), "metadata", "name")
-	r.do(http.MethodPatch, taintRules+"/"+name, object{"metadata": object{"annotations": object{"accel.health/history": nil}}})
+	r.do(http.MethodPatch, taintRules+"/"+name, object{"metadata": object{"annotations": object{"accel.health/history": nil, "accel.health/returned": nil}}})
 	await(t, "a rule without history is deleted", r.remediator, func() bool { return len(r.list(taintRules)) == 0 })
 	r.uses(actingRelease)
 }
