@@ -85,12 +85,14 @@ func ShortID(id string) string {
 // place is the order of devices: by class, then by index, the partitions of a device
 // behind it.
 type place struct {
-	class, pci, id string
-	index          []int
+	class   int
+	pci, id string
+	index   []int
 }
 
 func placeOf(d *collector.Device, index string) place {
-	p := place{class: string(d.Class), pci: d.PCI, id: d.ID}
+	last := []collector.Class{collector.FPGA, collector.Switch, collector.CPU, collector.GPU}
+	p := place{class: slices.Index(last, d.Class), pci: d.PCI, id: d.ID}
 	for part := range strings.SplitSeq(index, ":") {
 		n, err := strconv.Atoi(part)
 		if err != nil {
@@ -103,7 +105,7 @@ func placeOf(d *collector.Device, index string) place {
 
 func (p *place) compare(o *place) int {
 	return cmp.Or(
-		-cmp.Compare(p.class, o.class), // GPUs before FPGAs
+		-cmp.Compare(p.class, o.class),
 		slices.Compare(p.index, o.index),
 		cmp.Compare(p.pci, o.pci),
 		cmp.Compare(p.id, o.id),

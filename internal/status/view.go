@@ -427,7 +427,7 @@ func deviceRow(d *collector.Device, a *allocation.Device, now, answered time.Tim
 	r := Device{
 		ID: d.ID, Short: ShortID(d.ID), Index: Label(d, collector.DeviceInfo, "index"), Vendor: d.Vendor, Class: className(d.Class), PCI: d.PCI, Part: d.Parent != "", parent: d.Parent,
 		Image: imageOf(d),
-		Model: strings.TrimPrefix(strings.TrimPrefix(cmp.Or(d.Model, string(d.Class), "unknown device"), "NVIDIA "), "AMD "), State: stateOf(d),
+		Model: strings.TrimPrefix(strings.TrimPrefix(cmp.Or(d.Model, className(d.Class), "unknown device"), "NVIDIA "), "AMD "), State: stateOf(d),
 	}
 	if profile := Label(d, collector.DeviceInfo, "profile"); profile != "" {
 		r.Model = profile
@@ -499,7 +499,7 @@ func (r *Device) Name() string {
 // className is the class as people write it.
 func className(c collector.Class) string {
 	if c == collector.Switch {
-		return "switch"
+		return "NVSwitch"
 	}
 	return strings.ToUpper(string(c))
 }
