@@ -31,7 +31,6 @@ type bundleFlags struct {
 	keep        int
 	url         string
 	headersFile string
-	hashSerials bool
 
 	target *bundle.Target
 }
@@ -41,7 +40,6 @@ func (f *bundleFlags) add(app *kingpin.Application) {
 	app.Flag("bundle.keep", "Number of bundles in the directory, each of at most 2 MiB. The oldest is removed.").Default("20").IntVar(&f.keep)
 	app.Flag("bundle.url", "URL that also receives each bundle by HTTP PUT. {name}, or the end of a path that ends with a slash, becomes the name of the bundle.").PlaceHolder("URL").StringVar(&f.url)
 	app.Flag("bundle.headers-file", "File with headers for these requests, such as credentials (YAML, name: value). Read again for each.").PlaceHolder("FILE").StringVar(&f.headersFile)
-	app.Flag("bundle.hash-serials", "Replace serial numbers in bundles by the beginning of their SHA-256.").BoolVar(&f.hashSerials)
 }
 
 func (f *bundleFlags) check() (err error) {
@@ -78,7 +76,7 @@ func openRecorder(f *bundleFlags, node *sampling, log *slog.Logger) *bundle.Reco
 		Latest: node.sampler.Latest, History: &node.history,
 		Allocations: func() *allocation.Report { report, _, _ := node.pods.state(); return report },
 		KernelLog:   node.kernelLines,
-		Directory:   f.directory, Keep: f.keep, Target: f.target, HashSerials: f.hashSerials, Log: log,
+		Directory:   f.directory, Keep: f.keep, Target: f.target, Log: log,
 	})
 }
 

@@ -3,9 +3,7 @@ package bundle
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"encoding/csv"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,8 +27,6 @@ type Incident struct {
 	Requested bool     `json:"requested,omitempty"`
 	Software  []Fact   `json:"software"`
 	Devices   []Device `json:"devices"`
-	// SerialsHashed: serial numbers are replaced by their hashes.
-	SerialsHashed bool `json:"serials_hashed,omitempty"`
 }
 
 const version = 1
@@ -108,7 +104,7 @@ func (r *Recorder) make(p *pending) []byte {
 	}
 	in := &Incident{
 		Version: version, Node: r.o.Node, Requested: p.requested, Fault: p.fault, Written: snap.Time,
-		Complete: snap.Time.Sub(p.fault) >= r.o.After-time.Second, SerialsHashed: r.o.HashSerials,
+		Complete: snap.Time.Sub(p.fault) >= r.o.After-time.Second,
 	}
 	report := &allocation.Report{}
 	if r.o.Allocations != nil {
@@ -135,30 +131,24 @@ func (r *Recorder) make(p *pending) []byte {
 	}
 	in.Software = r.software(snap, in.Devices)
 	log, logged := r.o.KernelLog()
-	hide := strings.NewReplacer()
-	if r.o.HashSerials {
-		hide = hashed(snap)
-	}
 	a := &archive{time: snap.Time}
-	add := func(name string, data []byte) { a.add(hide.Replace(name), []byte(hide.Replace(string(data)))) }
-	add(readmeName, in.text(log, logged, len(cper) > 0))
-	add(incidentName, toJSON(in))
-	add("kernel.log", []byte(strings.Join(append(log, ""), "\n")))
+	a.add(readmeName, in.text(log, logged, len(cper) > 0))
+	a.add(incidentName, toJSON(in))
+	a.add("kernel.log", []byte(strings.Join(append(log, ""), "\n")))
 	for _, name := range slices.Sorted(maps.Keys(cper)) {
 		a.add(name, cper[name])
 	}
 	for _, id := range p.devices {
-		add("readings/"+fileName(id)+".csv", r.table(id))
+		a.add("readings/"+fileName(id)+".csv", r.table(id))
 	}
-	add("node.json", toJSON(map[string]any{"sources": snap.Sources, "devices": snap.Devices, "node": snap.Node}))
+	a.add("node.json", toJSON(map[string]any{"sources": snap.Sources, "devices": snap.Devices, "node": snap.Node}))
 	return a.bytes()
 }
 
 // cperCall is the function of NVIDIA's library that returns error records.
 const cperCall = "nvmlSystemGetCPER_v1"
 
-// errorRecords returns the error records of a device, and a note on them. They are
-// binary, so serial numbers in them cannot be replaced.
+// errorRecords returns the error records of a device, and a note on them.
 func (r *Recorder) errorRecords(d *Device, s *collector.Snapshot) (records [][]byte, known string) {
 	r.mu.Lock()
 	for i := range r.cper {
@@ -168,8 +158,6 @@ func (r *Recorder) errorRecords(d *Device, s *collector.Snapshot) (records [][]b
 	}
 	r.mu.Unlock()
 	switch {
-	case len(records) > 0 && r.o.HashSerials:
-		return nil, fmt.Sprintf("%d left out: serial numbers in them cannot be replaced", len(records))
 	case len(records) > 0:
 		return records, fmt.Sprintf("%d in cper/", len(records))
 	case d.vendor != "nvidia":
@@ -308,22 +296,4 @@ func (r *Recorder) table(id string) []byte {
 	}
 	to.Flush()
 	return b.Bytes()
-}
-
-// hashed returns the replacement of the serial numbers of a node by their hashes: the same
-// number has the same hash everywhere.
-func hashed(s *collector.Snapshot) *strings.Replacer {
-	var pairs []string
-	for i := range s.Devices {
-		for n := range s.Devices[i].Readings {
-			r := &s.Devices[i].Readings[n]
-			for _, name := range r.Metric.Labels {
-				if serial := r.Label(name); strings.HasSuffix(name, "serial") && len(serial) > 3 {
-					sum := sha256.Sum256([]byte(serial))
-					pairs = append(pairs, serial, "serial-"+hex.EncodeToString(sum[:6]))
-				}
-			}
-		}
-	}
-	return strings.NewReplacer(pairs...)
 }

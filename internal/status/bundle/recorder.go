@@ -56,8 +56,6 @@ type Options struct {
 	Keep      int
 	// Target is where bundles are sent, nil for nowhere.
 	Target *Target
-	// HashSerials replaces serial numbers by their hashes.
-	HashSerials bool
 	// After is how long a bundle waits for readings after the fault, a minute by default.
 	After time.Duration
 	// Look is how often the directory is looked at, a minute by default.

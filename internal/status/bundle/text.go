@@ -91,9 +91,6 @@ func (in *Incident) text(log []string, logged, cper bool) []byte {
 	line("  node.json           the other devices of the node, and the sources of the exporter")
 	line("  MANIFEST.json       SHA-256 of each file")
 	line("  accel-exporter bundle FILE prints this page and checks the files.")
-	if in.SerialsHashed {
-		line("  Serial numbers are replaced by the beginning of their SHA-256.")
-	}
 	return b.Bytes()
 }
 

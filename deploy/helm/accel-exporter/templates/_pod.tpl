@@ -99,9 +99,6 @@
 - --bundle.headers-file=/run/secrets/bundle/headers.yml
 {{- end }}
 {{- end }}
-{{- if .bundle.hashSerials }}
-- --bundle.hash-serials
-{{- end }}
 {{- end }}
 - --log.level={{ .logLevel }}
 - --log.format={{ .logFormat }}
