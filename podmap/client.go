@@ -116,15 +116,15 @@ func (c *client) list(ctx context.Context) (a *answer, outcome Outcome, err erro
 }
 
 // allocatable calls GetAllocatableResources.
-func (c *client) allocatable(ctx context.Context) (list []Allocatable, outcome Outcome, err error) {
-	outcome, err = c.call(ctx, func(ctx context.Context, kubelet podresources.PodResourcesListerClient, opts ...grpc.CallOption) error {
+func (c *client) allocatable(ctx context.Context) (list []Allocatable, err error) {
+	_, err = c.call(ctx, func(ctx context.Context, kubelet podresources.PodResourcesListerClient, opts ...grpc.CallOption) error {
 		resp, err := kubelet.GetAllocatableResources(ctx, &podresources.AllocatableResourcesRequest{}, opts...)
 		if err == nil {
 			list = readAllocatable(resp)
 		}
 		return err
 	})
-	return list, outcome, err
+	return list, err
 }
 
 type method func(context.Context, podresources.PodResourcesListerClient, ...grpc.CallOption) error

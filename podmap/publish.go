@@ -8,13 +8,10 @@ import (
 )
 
 // note counts the outcomes of one poll.
-func (w *Watcher) note(list Outcome, listErr error, also Outcome, alsoErr error) {
+func (w *Watcher) note(list Outcome, listErr, alsoErr error) {
 	s := &w.status
 	s.Calls[list]++
 	s.Last, s.Reachable = list, list == OutcomeOK
-	if list == OutcomeOK {
-		s.AllocatableCalls[also]++
-	}
 	if list != OutcomeNoSocket {
 		w.sawSocket = true
 	}

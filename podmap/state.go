@@ -48,12 +48,6 @@ const (
 	OutcomeError         Outcome = "error"         // any other error of the kubelet
 )
 
-// Outcomes lists every Outcome.
-var Outcomes = []Outcome{
-	OutcomeOK, OutcomeNoSocket, OutcomeDenied, OutcomeRefused, OutcomeUnavailable, OutcomeTimeout,
-	OutcomeRateLimited, OutcomeTooLarge, OutcomeUnimplemented, OutcomeGarbage, OutcomeError,
-}
-
 // Status is the state of a Watcher.
 type Status struct {
 	State State `json:"state"`
@@ -71,8 +65,6 @@ type Status struct {
 	// Calls counts the calls of List by outcome. A poll that finds no socket
 	// counts as one.
 	Calls map[Outcome]uint64 `json:"calls"`
-	// AllocatableCalls counts the calls of GetAllocatableResources.
-	AllocatableCalls map[Outcome]uint64 `json:"allocatableCalls"`
 	// Last is the outcome of the latest List, and LastError the latest error of
 	// either call, which stays when calls succeed again.
 	Last      Outcome `json:"last,omitempty"`
@@ -88,6 +80,6 @@ type Status struct {
 
 // clone returns a copy that shares nothing that changes.
 func (s Status) clone() Status {
-	s.Calls, s.AllocatableCalls = maps.Clone(s.Calls), maps.Clone(s.AllocatableCalls)
+	s.Calls = maps.Clone(s.Calls)
 	return s
 }

@@ -31,9 +31,7 @@ func New(opts Options) *Watcher {
 	w.client = &client{opts: &w.opts}
 	w.ledger = newLedger(w.opts.Settle, w.opts.Self)
 	w.ledger.adminAccess = w.opts.AdminAccess
-	w.status = Status{
-		State: StateStarting, Calls: map[Outcome]uint64{}, AllocatableCalls: map[Outcome]uint64{},
-	}
+	w.status = Status{State: StateStarting, Calls: map[Outcome]uint64{}}
 	w.latest.Store(&Map{State: StateStarting})
 	return w
 }
@@ -122,10 +120,10 @@ func (w *Watcher) poll(ctx context.Context) Outcome {
 	connection, born := w.client.dials.Load(), w.client.born()
 	latest := w.latest.Load()
 	allocatable, allocatableTime := latest.Allocatable, latest.AllocatableTime
-	also, alsoErr := OutcomeOK, error(nil)
+	var alsoErr error
 	if outcome == OutcomeOK {
 		var resources []Allocatable
-		if resources, also, alsoErr = w.client.allocatable(ctx); also == OutcomeOK {
+		if resources, alsoErr = w.client.allocatable(ctx); alsoErr == nil {
 			allocatable, allocatableTime = resources, time.Now()
 		}
 	}
@@ -135,7 +133,7 @@ func (w *Watcher) poll(ctx context.Context) Outcome {
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.note(outcome, err, also, alsoErr)
+	w.note(outcome, err, alsoErr)
 	w.status.Took = answered.Sub(began)
 	if outcome == OutcomeOK {
 		w.ledger.take(answered, connection, born, list, known)

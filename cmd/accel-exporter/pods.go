@@ -96,7 +96,7 @@ func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Log
 			return nil, fmt.Errorf("--kubernetes.pods or --kubernetes.resource-slices: %w", err)
 		}
 		p.api = api
-		o.Meta, o.MetaStatus, o.Claimed = api.Latest, api.Status, claimed(api)
+		o.Meta, o.Claimed = api.Latest, claimed(api)
 	}
 	if f.socket != "" {
 		options := podmap.Options{

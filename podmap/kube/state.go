@@ -19,9 +19,6 @@ const (
 	StateAbsent State = "absent"
 )
 
-// States lists every State, for a metric that has one series each.
-var States = []State{StateStarting, StateFresh, StateStale, StateAbsent}
-
 // Status is the state of a Watcher.
 type Status struct {
 	Pods FeedStatus `json:"pods"`

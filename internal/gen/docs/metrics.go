@@ -28,7 +28,7 @@ type subject struct {
 var subjects = []subject{
 	{"Health", []string{"device_faults_", "device_health", "device_action", "device_incident_", "device_recovery_", "device_failures_"}, "A failed device keeps these series: the failure is part of the verdict. [health.md](health.md) explains the verdict; the values of `reason` are the entries of its catalogue."},
 	{"Drift", []string{"drift", "baseline_"}, ""},
-	{"Allocation", []string{"allocation_", "device_holders", "unattributed_", "resource_", "podmap_", "pod_", "podmeta_"}, ""},
+	{"Allocation", []string{"allocation_", "device_holders", "unattributed_", "resource_", "podmap_", "pod_"}, ""},
 	{"FPGA", []string{"fpga_"}, "No FPGA driver reports utilization, so FPGAs have no `accel_utilization_ratio`. The closest values are executions, the state of compute units and the bytes moved by DMA under XRT. DFL cards, Zynq and other SoCs have none."},
 	{"Device", []string{"device_", "firmware_", "driver_", "mig_", "gpu_partition_", "vgpu_", "confidential_compute_"}, ""},
 	{"Use", []string{"utilization_", "activity_", "sm_occupancy_", "processes", "clock_", "gpu_performance_state", "gpu_compute_mode", "gpu_persistence_mode"}, ""},

@@ -3,7 +3,6 @@ package allocation
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/podmap"
@@ -26,19 +25,6 @@ func (m *podMeta) publish(s *collector.Snapshot, n *node, o *Options) {
 		*m = podMeta{holders: n.pods, known: known, readings: describePods(n.pods, known, n.settings.MaxHolders)}
 	}
 	s.Node = append(s.Node, m.readings...)
-	if o.MetaStatus == nil {
-		return
-	}
-	st := o.MetaStatus()
-	if st.Pods.State != kube.StateNone {
-		s.Node = publishFeed(s.Node, "pods", &st.Pods)
-	}
-	if st.Slices != nil {
-		s.Node = publishFeed(s.Node, "slices", st.Slices)
-	}
-	if st.Claims != nil {
-		s.Node = publishFeed(s.Node, "claims", st.Claims)
-	}
 }
 
 // describePods returns the readings of the pods with allocations, of at most
@@ -65,20 +51,6 @@ func describePods(holders *podmap.Map, known *kube.Map, most int) []collector.Re
 		for _, label := range slices.Sorted(maps.Keys(pod.Labels)) {
 			r = append(r, collector.Reading{Metric: collector.PodLabelInfo, Value: 1, Labels: []string{p.Namespace, p.Name, label, pod.Labels[label]}})
 		}
-	}
-	return r
-}
-
-// publishFeed adds the state of one kind of objects.
-func publishFeed(r []collector.Reading, objects string, st *kube.FeedStatus) []collector.Reading {
-	add := func(m *collector.Metric, v float64, labels ...string) {
-		r = append(r, collector.Reading{Metric: m, Labels: labels, Value: v})
-	}
-	for _, state := range kube.States {
-		add(collector.PodmetaState, boolean(st.State == state), objects, string(state))
-	}
-	if !st.LastMessage.IsZero() {
-		add(collector.PodmetaAge, max(st.Age, time.Duration(0)).Seconds(), objects)
 	}
 	return r
 }

@@ -18,10 +18,8 @@ type Options struct {
 	// Claimed returns what a DRA driver publishes of a device, if its
 	// ResourceSlice is known.
 	Claimed func(driver, pool, device string) podmap.SliceDevice
-	// Meta returns the pods of the API server, and MetaStatus the state of
-	// their Watcher, if it is configured.
-	Meta       func() *kube.Map
-	MetaStatus func() kube.Status
+	// Meta returns the pods of the API server, if it is configured.
+	Meta func() *kube.Map
 	// Proc finds the pods of processes. Only the Judge uses it.
 	Proc *proc.Map
 	// PodDirs knows the pods of UIDs. It is asked only while there is a pod without a

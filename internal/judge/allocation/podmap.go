@@ -8,10 +8,8 @@ import (
 )
 
 var (
-	stateLabels       = pairs(podmap.States)
-	listLabels        = pairs(podmap.Outcomes, "list")
-	allocatableLabels = pairs(podmap.Outcomes, "allocatable")
-	allocationLabels  = pairs([]string{"listed", "kept", "contested", "superseded", "unresolved", "unresolved_accelerator", "omitted"})
+	stateLabels      = pairs(podmap.States)
+	allocationLabels = pairs([]string{"listed", "kept", "contested", "superseded", "unresolved", "unresolved_accelerator", "omitted"})
 )
 
 // publishNode adds the kubelet's data. Without a kubelet, that is the state
@@ -24,10 +22,8 @@ func (p *publisher) publishNode(s *collector.Snapshot, uses []podUse) {
 	for i, state := range podmap.States {
 		add(collector.PodmapState, boolean(p.pods.State == state), stateLabels[i])
 	}
-	if p.pods.State != podmap.StateAbsent || !p.pods.Time.IsZero() {
-		r = p.publishPodmap(r)
-	}
 	if !p.pods.Time.IsZero() {
+		r = p.publishPodmap(r)
 		for _, x := range p.join.summary.resources {
 			if x.plugin {
 				add(collector.ResourceAllocatable, float64(x.allocatable), x.labels)
@@ -40,28 +36,13 @@ func (p *publisher) publishNode(s *collector.Snapshot, uses []podUse) {
 		r = uses[i].publish(r)
 	}
 	s.Node = r
-	for _, f := range p.firsts {
-		s.Distributions = append(s.Distributions, f.published)
-	}
 }
 
+// publishPodmap adds the number of allocations by kind.
 func (p *publisher) publishPodmap(r []collector.Reading) []collector.Reading {
-	add := func(m *collector.Metric, v float64, labels []string) {
-		r = append(r, collector.Reading{Metric: m, Labels: labels, Value: v})
-	}
 	m, st, x := p.pods, &p.join.status, p.join
-	if !m.Time.IsZero() {
-		add(collector.PodmapAge, age(m.Time, p.now), nil)
-		for i, n := range []int{len(m.Allocations) - x.beside, st.Kept, st.Contested, len(m.Superseded), len(x.unresolved), x.accelerators, x.omitted} {
-			add(collector.PodmapAllocations, float64(n), allocationLabels[i])
-		}
-	}
-	if p.options.Status == nil {
-		return r
-	}
-	for i, outcome := range podmap.Outcomes {
-		add(collector.PodmapCalls, float64(st.Calls[outcome]), listLabels[i])
-		add(collector.PodmapCalls, float64(st.AllocatableCalls[outcome]), allocatableLabels[i])
+	for i, n := range []int{len(m.Allocations) - x.beside, st.Kept, st.Contested, len(m.Superseded), len(x.unresolved), x.accelerators, x.omitted} {
+		r = append(r, collector.Reading{Metric: collector.PodmapAllocations, Labels: allocationLabels[i], Value: float64(n)})
 	}
 	return r
 }

@@ -99,10 +99,10 @@ func latest(times ...time.Time) time.Time {
 }
 
 // pairs returns label slices of one label each, to be shared by all Snapshots.
-func pairs[T ~string](values []T, before ...string) [][]string {
+func pairs[T ~string](values []T) [][]string {
 	out := make([][]string, len(values))
 	for i, v := range values {
-		out[i] = append(slices.Clone(before), string(v))
+		out[i] = []string{string(v)}
 	}
 	return out
 }
