@@ -30,7 +30,6 @@ func (f faults) clockSet(by time.Duration) {
 type history struct {
 	seen   bool // a source has or had a device of this ID
 	based  bool // has the counters that start at 0
-	extra  []int
 	xids   cells
 	last   cells // time by xid and partition
 	sxids  cells
@@ -158,20 +157,15 @@ func (h *history) adopt(o *history) {
 
 // begin creates the counters that a GPU has from its first round. Other devices
 // get theirs with their first event.
-func (h *history) begin(extra []int) {
-	if !h.based {
-		h.based = true
-		for _, labels := range xidBaseline {
-			h.xids.at(labels)
-		}
-		for _, kind := range eventBaseline {
-			h.events.add(0, string(kind))
-		}
+func (h *history) begin() {
+	if h.based {
+		return
 	}
-	if !slices.Equal(h.extra, extra) {
-		h.extra = extra
-		for _, x := range extra {
-			h.xids.add(0, strconv.Itoa(x))
-		}
+	h.based = true
+	for _, labels := range xidBaseline {
+		h.xids.at(labels)
+	}
+	for _, kind := range eventBaseline {
+		h.events.add(0, string(kind))
 	}
 }

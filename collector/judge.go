@@ -5,8 +5,8 @@ import "time"
 // Judge draws conclusions from a Snapshot.
 type Judge interface {
 	// Judge is called with every Snapshot before it is published, one at a
-	// time and in order. It may append to the Readings of devices, to Node and
-	// to Distributions, and set verdicts. It must not change the Snapshot
+	// time and in order. It may append to the Readings of devices and to Node,
+	// and set verdicts. It must not change the Snapshot
 	// otherwise, keep it after the call, or block.
 	Judge(s *Snapshot)
 }

@@ -22,23 +22,16 @@ const (
 	Info
 	// Mark is a gauge with the time of an event. It stays like a counter.
 	Mark
-	// Histogram counts observations by size. Its series are Distributions,
-	// not Readings; they stay like counters.
-	Histogram
 )
 
 // Stays reports whether series of this kind outlive the failure of their
 // device or Source.
 func (k Kind) Stays() bool { return k != Gauge }
 
-// Type returns the Prometheus type of the family: "gauge", "counter" or
-// "histogram".
+// Type returns the Prometheus type of the family: "gauge" or "counter".
 func (k Kind) Type() string {
-	switch k {
-	case Counter:
+	if k == Counter {
 		return "counter"
-	case Histogram:
-		return "histogram"
 	}
 	return "gauge"
 }
@@ -86,9 +79,6 @@ type Metric struct {
 	// Range is in the unit of Name. The zero Range means 0 to math.MaxInt64;
 	// an Info is always 1.
 	Range Range
-	// Buckets are the upper bounds of a Histogram in the unit of Name,
-	// ascending, without the infinite one.
-	Buckets []float64
 	// From names the origin of the value by vendor: function, field id,
 	// sysfs attribute, and the unit it has there.
 	From []string

@@ -142,15 +142,6 @@ var (
 		Range:  timestamp,
 		From:   []string{"exporter, from every measure of use that the device has"},
 	})
-	AllocationFirstActivity = define(Metric{
-		Name:    "accel_allocation_first_activity_seconds",
-		Help:    "Time from the allocation of a device to its first activity for the pod, including image pulls and model loading. Only allocations whose start and first activity were both observed.",
-		Kind:    Histogram,
-		Scope:   PerNode,
-		Labels:  []string{"resource"},
-		Buckets: []float64{1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600},
-		From:    []string{"exporter"},
-	})
 	AllocationFault = define(Metric{
 		Name:   "accel_allocation_fault_timestamp_seconds",
 		Help:   "Time of the last fault of the kind on the device while it was allocated to the pod, seconds since the epoch. The series stays for an hour after the pod ends.",
@@ -205,23 +196,6 @@ var (
 		Values: []string{"state: starting, absent (no kubelet on this machine), fresh, unconfirmed (pods may be missing), stale (the kubelet does not answer), unreachable (it does not answer and no earlier list is valid)"},
 		From:   []string{"exporter"},
 	})
-	// No rule or board reads it; it is queried when allocations look old.
-	PodmapAge = define(Metric{
-		Name:  "accel_podmap_age_seconds",
-		Help:  "Time since the kubelet last returned a list. Absent before the first list.",
-		Kind:  Gauge,
-		Scope: PerNode,
-		From:  []string{"kubelet PodResources List"},
-	})
-	PodmapCalls = define(Metric{
-		Name:   "accel_podmap_calls_total",
-		Help:   "Requests to the kubelet, by outcome.",
-		Kind:   Counter,
-		Scope:  PerNode,
-		Labels: []string{"call", "outcome"},
-		Values: []string{"call: list, allocatable", "outcome: ok, no_socket, denied, refused, unavailable, timeout, rate_limited, too_large, unimplemented, garbage, error"},
-		From:   []string{"kubelet PodResources List, GetAllocatableResources"},
-	})
 	PodmapAllocations = define(Metric{
 		Name:   "accel_podmap_allocations",
 		Help:   "Allocations of a device id to a pod, by kind. The kinds overlap: read one, do not add them up.",
@@ -274,25 +248,5 @@ var (
 		Scope:  PerNode,
 		Labels: []string{"namespace", "pod", "label", "value"},
 		From:   []string{"Kubernetes API pods: metadata.labels"},
-	})
-	// No rule or board reads it; it is queried when labels of pods are missing.
-	PodmetaState = define(Metric{
-		Name:   "accel_podmeta_state",
-		Help:   "State of the objects from the API server: 1 for the current state, 0 for the others.",
-		Kind:   Gauge,
-		Scope:  PerNode,
-		Labels: []string{"objects", "state"},
-		Range:  boolean,
-		Values: []string{"objects: pods, slices (of DRA drivers), claims (of DRA)", "state: starting, fresh, stale (the latest request failed), absent (requests fail and no earlier objects are valid)"},
-		From:   []string{"exporter"},
-	})
-	// No rule or board reads it; it is queried when labels of pods look old.
-	PodmetaAge = define(Metric{
-		Name:   "accel_podmeta_age_seconds",
-		Help:   "Time since the last message of the API server, including messages that report no change. About a minute is normal. Absent before the first message.",
-		Kind:   Gauge,
-		Scope:  PerNode,
-		Labels: []string{"objects"},
-		From:   []string{"Kubernetes API list, watch and get"},
 	})
 )

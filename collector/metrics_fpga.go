@@ -45,14 +45,6 @@ var (
 		Values: []string{"outcome: ok, failed"},
 		From:   []string{"exporter: excursions of /sys/class/fpga_manager/*/state, EBUSY of DFL afu_id, absence of the compute units of an Alveo card and of the application function of an AWS one, changes of identity"},
 	})
-	FPGAReconfigurationSeconds = define(Metric{
-		Name:    "accel_fpga_reconfiguration_seconds",
-		Help:    "Duration of reconfigurations of a region whose start and end were observed. The resolution is 0.15 s with an FPGA manager, of XRT and AWS a round.",
-		Kind:    Histogram,
-		Labels:  []string{"region"},
-		Buckets: []float64{0.25, 0.5, 1, 2, 4, 8, 16, 30, 60, 120},
-		From:    []string{"exporter: time outside the terminal states of /sys/class/fpga_manager/*/state, or of EBUSY, or without compute units or application function"},
-	})
 	FPGAManagerState = define(Metric{
 		Name:   "accel_fpga_manager_state",
 		Help:   "State of an FPGA manager: 1 for the current state, 0 for the others. It describes the kernel's last operation, not the content of the fabric: unknown is normal until the kernel itself has loaded a design.",
@@ -237,7 +229,7 @@ var (
 		Labels: []string{"unit", "state"},
 		Range:  boolean,
 		Values: []string{"state: idle, running, done, ready, reset, crashed"},
-		From:   []string{"XRT kds_custat_raw and kds_scustat_raw status; cu_stat Bad state"},
+		From:   []string{"XRT kds_custat_raw and kds_scustat_raw status"},
 		Level:  inForce,
 	})
 	FPGAExecutions = define(Metric{
@@ -246,14 +238,6 @@ var (
 		Kind:   Counter,
 		Labels: []string{"unit"},
 		From:   []string{"XRT kds_custat_raw usage"},
-	})
-	FPGAQueueLength = define(Metric{
-		Name:   "accel_fpga_queue_length",
-		Help:   "Commands that wait for a compute unit.",
-		Kind:   Gauge,
-		Labels: []string{"unit", "queue"},
-		Values: []string{"queue: pending (not scheduled yet), running (waits for the unit), submitted (the unit processes it), completed (the program is not notified yet)"},
-		From:   []string{"XRT cu.*/cu_stat"},
 	})
 
 	FPGAFirmwareUpdateError = define(Metric{
@@ -264,13 +248,6 @@ var (
 		Range:  boolean,
 		Values: []string{"error: hw-error, timeout, user-abort, device-busy, invalid-file-size, read-write-error, flash-wearout, firmware-invalid, other"},
 		From:   []string{"/sys/class/firmware/*/error"},
-	})
-	// Read by hand: the flash of a card wears out.
-	FPGAFlashWrites = define(Metric{
-		Name: "accel_fpga_flash_writes_total",
-		Help: "Updates of the flash over the life of the card, read once an hour.",
-		Kind: Counter,
-		From: []string{"DFL *-sec-update.*/security/flash_count"},
 	})
 	FPGARootKeyInfo = define(Metric{
 		Name:   "accel_fpga_root_key_info",
@@ -320,20 +297,5 @@ var (
 		Labels: []string{"fan"},
 		Range:  ratio,
 		From:   []string{"NVML nvmlDeviceGetFanSpeed_v2 (percent; more than 100 is 1)", "amdgpu hwmon fan1_input over fan1_max"},
-	})
-	// Read by hand: whether a bank is full, where a program fails to allocate.
-	FPGABankTotal = define(Metric{
-		Name:   "accel_fpga_memory_bank_total_bytes",
-		Help:   "Size of a memory bank that the loaded image is connected to.",
-		Kind:   Gauge,
-		Labels: []string{"bank"},
-		From:   []string{"XRT memstat (MiB)"},
-	})
-	FPGABankUsed = define(Metric{
-		Name:   "accel_fpga_memory_bank_used_bytes",
-		Help:   "Memory of a bank that programs have allocated through the driver.",
-		Kind:   Gauge,
-		Labels: []string{"bank"},
-		From:   []string{"XRT memstat (KiB)"},
 	})
 )

@@ -23,7 +23,7 @@ func (s *Sampler) publish(now time.Time) {
 	s.settle(snap.Devices)
 	snap.Events = slices.Clone(s.events[max(0, len(s.events)-shownEvents):])
 	snap.News, s.news = s.news, nil
-	s.faults.attach(snap, s.settings.XidBaseline)
+	s.faults.attach(snap)
 	s.mu.Unlock()
 	sortDevices(snap.Devices)
 	for _, j := range s.judges {
@@ -101,7 +101,6 @@ func (st *sourceState) render(snap *Snapshot, observations []observation) []obse
 	snap.Sources = append(snap.Sources, st.status)
 	snap.Node = append(snap.Node, st.node...)
 	snap.Node = st.ownSeries(snap.Node, snap.Time)
-	snap.Distributions = append(snap.Distributions, st.dists...)
 	for _, ds := range st.devices {
 		if ds.recalled && st.status.Reason == SourceAbsent {
 			continue // they may be of another machine
@@ -188,7 +187,7 @@ func (ds *deviceState) render(sourceUp bool, now time.Time) Device {
 
 // attach adds event counts to the devices of a Snapshot, and devices that only
 // events have named.
-func (f faults) attach(s *Snapshot, extra []int) {
+func (f faults) attach(s *Snapshot) {
 	present := make(map[string]bool, len(s.Devices))
 	for i := range s.Devices {
 		d := &s.Devices[i]
@@ -197,7 +196,7 @@ func (f faults) attach(s *Snapshot, extra []int) {
 			continue
 		}
 		if d.Vendor == "nvidia" && d.Class == GPU && !d.Witness {
-			f.of(d.ID).begin(extra)
+			f.of(d.ID).begin()
 		}
 		if h := f[d.ID]; h != nil {
 			h.seen = true

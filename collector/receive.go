@@ -171,9 +171,6 @@ func (st *sourceState) returned(now time.Time, o outcome, set *Settings) {
 		st.rounds[1]++
 	}
 	st.node = o.round.Node
-	if o.round.Distributions != nil {
-		st.dists = o.round.Distributions
-	}
 	st.accept(now, st.bounded(o.round.Devices), set)
 }
 

@@ -14,9 +14,6 @@ type Settings struct {
 	// accel_device_up of 0. If it is not positive, the device is forgotten
 	// with the first round that lacks it.
 	ForgetAfter time.Duration
-	// XidBaseline are Xids whose counters start at 0 before the first event,
-	// in addition to the built-in ones.
-	XidBaseline []int
 }
 
 // DefaultSettings returns the default settings.

@@ -26,9 +26,6 @@ type Round struct {
 	Devices []Device
 	// Node has the readings of PerNode families.
 	Node []Reading
-	// Distributions are the Histograms of the Source, cumulative since it was
-	// opened.
-	Distributions []Distribution
 	// Calls counts answers of the native library other than success since
 	// the last Round.
 	Calls []CallError
@@ -148,8 +145,6 @@ type Snapshot struct {
 	Devices []Device
 	// Node has every PerNode series.
 	Node []Reading
-	// Distributions has the series of every Histogram.
-	Distributions []Distribution
 	// Events are the most recent events, oldest first, bounded.
 	Events []Event
 	// News are the events since the previous Snapshot, oldest first. Each is

@@ -19,7 +19,6 @@ type sourceState struct {
 	src     Source
 	names   []string // the source's name, as the values of a label
 	covers  []Cover
-	dists   []Distribution
 	wake    chan struct{} // capacity 1: the next round is due now
 	status  Status
 	node    []Reading // of the latest round; without gauges after a failure

@@ -178,11 +178,6 @@ func (d *roundDecoder) decode(m *roundMessage) (r Round, why, err error) {
 		}
 	}
 	r.Node = all
-	for i := range r.Distributions {
-		if err := r.Distributions[i].check(); err != nil {
-			return Round{}, why, err
-		}
-	}
 	return r, why, nil
 }
 
@@ -205,17 +200,6 @@ func (d *roundDecoder) readings(m *roundMessage) (list []Reading, err error) {
 		list[i].Value = v
 	}
 	return list, nil
-}
-
-// check resolves the metric of a decoded distribution.
-func (v *Distribution) check() error {
-	if err := listed(&v.Metric); err != nil {
-		return err
-	}
-	if m := v.Metric; m.Kind != Histogram || len(v.Labels) != len(m.Labels) || len(v.Counts) != len(m.Buckets)+1 || !nonNegative.Contains(v.Sum) {
-		return fmt.Errorf("%s has no series %q of %d buckets with the sum %v", m.Name, v.Labels, len(v.Counts), v.Sum)
-	}
-	return nil
 }
 
 // check resolves the metric of a decoded reading.

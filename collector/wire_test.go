@@ -65,11 +65,6 @@ func randomRound(rng *rand.Rand) Round {
 		r.Devices = append(r.Devices, d)
 	}
 	r.Node = randomReadings(rng, rng.IntN(5))
-	for range rng.IntN(3) {
-		d := NewDistribution(AllocationFirstActivity, randomText(rng), randomText(rng))
-		d.Observe(rng.Float64())
-		r.Distributions = append(r.Distributions, *d)
-	}
 	revalue(rng, &r)
 	return r
 }
@@ -196,14 +191,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"a broken client": func(m *roundMessage) {
 			m.Round.Devices[0].Clients = []Client{{Readings: []Reading{{Metric: PowerWatts, Value: -1}}}}
 		},
-		"a distribution of a gauge":   func(m *roundMessage) { m.Round.Distributions[0].Metric = PowerWatts },
-		"a distribution of no metric": func(m *roundMessage) { m.Round.Distributions[0].Metric = nil },
-		"a distribution unlabelled":   func(m *roundMessage) { m.Round.Distributions[0].Labels = nil },
-		"too few buckets":             func(m *roundMessage) { m.Round.Distributions[0].Counts = nil },
-		"an infinite sum":             func(m *roundMessage) { m.Round.Distributions[0].Sum = math.Inf(1) },
 	} {
 		r := gpus(1, 1)
-		r.Distributions = []Distribution{*NewDistribution(AllocationFirstActivity, "", "nvidia.com/gpu")}
 		m := new(roundEncoder).encode(1, &r, nil)
 		change(m)
 		if r, _, err := new(roundDecoder).decode(m); err == nil {
@@ -274,7 +263,6 @@ func FuzzMessages(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := range 6 {
 		r := gpus(n/2, n)
-		r.Distributions = []Distribution{*NewDistribution(AllocationFirstActivity, "", "nvidia.com/gpu")}
 		var enc roundEncoder
 		values := []any{greeting(0), &message{Event: &Event{Time: time.Unix(1e9, 7), Kind: EventXid}}, &message{Round: enc.encode(1, &r, ErrDriver)}}
 		revalue(rng, &r)
@@ -312,11 +300,6 @@ func FuzzMessages(f *testing.F) {
 			for _, x := range slices.Concat(lists...) {
 				if len(x.Labels) != len(x.Metric.Labels) || !x.Metric.Range.Contains(x.Value) {
 					t.Errorf("%s%q is %v", x.Metric.Name, x.Labels, x.Value)
-				}
-			}
-			for _, x := range r.Distributions {
-				if len(x.Labels) != len(x.Metric.Labels) || len(x.Counts) != len(x.Metric.Buckets)+1 || !nonNegative.Contains(x.Sum) {
-					t.Errorf("%+v", x)
 				}
 			}
 		}

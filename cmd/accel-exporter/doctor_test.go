@@ -142,11 +142,11 @@ func TestRefusedConfiguration(t *testing.T) {
 		doctor, _, _ := outcome(t.Context(), "doctor", "--url="+n.url)
 		return "PAGE " + page + "\nWHO " + who + "\nDOCTOR " + doctor
 	}
-	writeFile(t, file, "collect:\n  interval: 1s\nalertmanager:\n  url_timeouts: 1\nxid: {baseline_extra: [hunter2]}\n")
+	writeFile(t, file, "collect:\n  interval: 1s\nalertmanager:\n  url_timeouts: 1\nallocation: {max_holders: hunter2}\n")
 	n.until(`^accel_config_last_reload_successful 0$`)
 	mistakes := regexp.QuoteMeta(file) + `:4: alertmanager.url_timeouts: unknown key.*` // and the next
 	for _, want := range []string{
-		`(?s)PAGE.*state warn">refused</span> <strong><bdi>configuration.*:4: alertmanager.url_timeouts.*:5: xid.baseline_extra\[0\].*WHO`,
+		`(?s)PAGE.*state warn">refused</span> <strong><bdi>configuration.*:4: alertmanager.url_timeouts.*:5: allocation.max_holders.*WHO`,
 		`(?s)WHO.*configuration: ` + mistakes + `.*DOCTOR`, `(?s)DOCTOR.*LACKS +configuration +` + mistakes,
 	} {
 		if text := shown(); !regexp.MustCompile(want).MatchString(text) || strings.Contains(text, "hunter2") {
@@ -155,7 +155,7 @@ func TestRefusedConfiguration(t *testing.T) {
 	}
 	writeFile(t, file, "collect: {interval: 1s}\n")
 	n.until(`^accel_config_last_reload_successful 1$`)
-	if text := shown(); strings.Contains(text, "baseline_extra") || !strings.Contains(text, "ok     source nvidia") {
+	if text := shown(); strings.Contains(text, "max_holders") || !strings.Contains(text, "ok     source nvidia") {
 		t.Errorf("after the file is corrected\n%s", text)
 	}
 }

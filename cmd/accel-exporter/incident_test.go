@@ -312,24 +312,24 @@ func gone(pid int) bool {
 // TestReload checks reloads of valid, invalid, removed and mounted configuration
 // files.
 func TestReload(t *testing.T) {
-	file := tempFile(t, "accel.yaml", "xid:\n  baseline_extra: [700]\n")
+	file := tempFile(t, "accel.yaml", "metrics: {detail: standard}\n")
 	n := start(t, scenario, nil, "--config.file="+file)
-	n.until(`xid="700"\} 0$`, `^accel_config_last_reload_successful 1$`)
+	n.until(`!^accel_nvlink_up`, `^accel_config_last_reload_successful 1$`)
 
-	writeFile(t, file, "xid:\n  baseline_extra: [700]\ncolect:\n  interval: 1s\n")
+	writeFile(t, file, "metrics:\n  detail: full\ncolect:\n  interval: 1s\n")
 	if n.log.await(regexp.MustCompile(`Configuration rejected.*accel\.yaml:3.*colect`)) == nil {
 		t.Error("the log has no mistake with file, line and key")
 	}
-	n.until(`xid="700"\} 0$`, `^accel_config_last_reload_successful 0$`)
+	n.until(`!^accel_nvlink_up`, `^accel_config_last_reload_successful 0$`)
 
-	writeFile(t, file, "xid:\n  baseline_extra: [701]\nmetrics:\n  drop: ['accel_nvlink_.*']\n")
+	writeFile(t, file, "metrics: {detail: full}\n")
 	syscall.Kill(os.Getpid(), syscall.SIGHUP)
-	n.until(`xid="701"\} 0$`, `^accel_config_last_reload_successful 1$`, `!^accel_nvlink_`)
+	n.until(`^accel_nvlink_up`, `^accel_config_last_reload_successful 1$`)
 
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	n.until(`xid="701"\} 0$`, `^accel_config_last_reload_successful 0$`)
+	n.until(`^accel_nvlink_up`, `^accel_config_last_reload_successful 0$`)
 
 	// mount replaces the file as Kubernetes does with a mounted ConfigMap.
 	mount := func(version, content string) {
@@ -347,13 +347,13 @@ func TestReload(t *testing.T) {
 			}
 		}
 	}
-	mount("v1", "xid:\n  baseline_extra: [702]\n")
+	mount("v1", "metrics: {detail: standard}\n")
 	if err := os.Symlink("..data/accel.yaml", file); err != nil {
 		t.Fatal(err)
 	}
-	n.until(`xid="702"\} 0$`, `^accel_config_last_reload_successful 1$`)
-	mount("v2", "xid:\n  baseline_extra: [703]\n")
-	n.until(`xid="703"\} 0$`)
+	n.until(`!^accel_nvlink_up`, `^accel_config_last_reload_successful 1$`)
+	mount("v2", "metrics: {detail: full}\n")
+	n.until(`^accel_nvlink_up`)
 }
 
 // TestNoDriver starts the exporter on a machine without a driver.

@@ -87,11 +87,9 @@ func runExporter(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if serve.alerts, err = openAlerts(&f.alerts, targetLabels(f.pods.nodeOrHost(), *f.web.WebListenAddresses, f.alerts.labels), cfg.alertmanager, serve.exporter, log); err != nil {
 		return printConfigError(stderr, err)
 	}
-	warnDropped(f, cfg, log)
 	var traces *trace.Follower
 	if sender != nil {
 		traces = followTraces(sender, &f.pods, allocs, node.sampler)
-		serve.registry.MustRegister(traces)
 	}
 	serve.recorder = openRecorder(&f.bundles, node, log)
 	page := statusOptions(f, node, serve.alerts)
@@ -213,9 +211,6 @@ func checkFiles(f *flags, stdout, stderr io.Writer) error {
 	if set, err := f.alerts.rules(); err == nil {
 		warnings = append(warnings, unknownMetrics(set)...)
 	}
-	if _, cfg, err := openConfig(f.configFile, f.alerts.urls); err == nil {
-		warnings = append(warnings, droppedMetrics(&f.alerts, cfg)...)
-	}
 	for _, w := range warnings {
 		fmt.Fprintln(stderr, "warning:", w)
 	}
@@ -230,11 +225,7 @@ func (p *serving) watch(file *strict.File, f *flags, j *judges) {
 	inputs := j.inputs
 	if file != nil {
 		inputs = append(inputs, configInput(file, f.alerts.urls, func(cfg *configuration) (func(), error) {
-			apply, err := p.prepare(cfg)
-			return func() {
-				apply()
-				warnDropped(f, cfg, p.log)
-			}, err
+			return p.prepare(cfg)
 		}))
 	}
 	if p.fields.input != nil {

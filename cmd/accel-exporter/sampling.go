@@ -73,7 +73,6 @@ func settings(f *sampleFlags, cfg *config.Config) collector.Settings {
 		s.Interval = cfg.Collect.Interval
 	}
 	s.ForgetAfter = cfg.Devices.ForgetAfter
-	s.XidBaseline = cfg.Xid.BaselineExtra
 	s.Timeout = map[string]time.Duration{}
 	for _, spec := range specs {
 		s.Timeout[spec.name] = cmp.Or(spec.timeout(cfg), spec.patience, defaultPatience)

@@ -114,12 +114,7 @@ func (p *serving) show() {
 	p.showing.Lock()
 	defer p.showing.Unlock()
 	cfg := p.node.config.Load()
-	dropped := cfg.Dropped()
 	p.exporter.Apply(exposition.Settings{
-		Drop: func(family string) bool {
-			_, found := slices.BinarySearch(dropped, family)
-			return found
-		},
 		Standard: cmp.Or(cfg.Metrics.Detail, p.flags.detail) == standardDetail,
 		View:     p.fields.page(),
 	})

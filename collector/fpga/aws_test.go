@@ -42,13 +42,9 @@ func TestAWSLoad(t *testing.T) {
 		back.Set(f2App+"/subsystem_device", "0x1d51\n")
 		n.put(back)
 		time.Sleep(time.Second)
-		r := sample(t, s)
-		d = one(t, r)
+		d = one(t, sample(t, s))
 		want(t, d, 1, collector.FPGABitstreamInfo, "slot0", "pci_ids", "1d0f:f001:1d0f:1d51")
 		want(t, d, 1, collector.FPGAReconfigurations, "slot0", "ok")
-		if got := r.Distributions[0]; got.Count() != 1 || got.Sum < 1.5 || got.Sum > 2.5 {
-			t.Errorf("%d loads took %v s, want one of 2 s", got.Count(), got.Sum)
-		}
 		if list := emitted.all(); len(list) != 1 || list[0].Device != "0000:34:00.0" {
 			t.Errorf("events: %+v", list)
 		}

@@ -291,16 +291,15 @@ func dflVersion(text string) string {
 // drivers/base/firmware_loader/sysfs_upload.c.
 var updateErrors = []string{"hw-error", "timeout", "user-abort", "device-busy", "invalid-file-size", "read-write-error", "flash-wearout", "firmware-invalid"}
 
-// readController reads the board's controller and its updates: their count, and the
-// error of the last one from its device in the class firmware: empty without one, EBUSY
-// while an update runs, else step:error.
+// readController reads the board's controller and its updates: the error of the last one,
+// from its device in the class firmware: empty without one, EBUSY while an update runs,
+// else step:error.
 func (c *dflCard) readController(r *reading, dir string) {
 	r.infos(dir, dflController)
 	for _, updates := range namesUnder(c.fs, dir) {
 		if strings.HasPrefix(path.Base(updates), "m10bmc-secure.") { // of Intel's driver
 			for _, s := range namesUnder(c.fs, updates+"/ifpga_sec_mgr") {
 				r.infos(s, dflKeys)
-				r.number(collector.FPGAFlashWrites, rareInterval, s+"/security/user_flash_count", 1)
 			}
 		}
 		if !strings.Contains(path.Base(updates), "-sec-update.") {
@@ -308,8 +307,6 @@ func (c *dflCard) readController(r *reading, dir string) {
 		}
 		r.infos(updates, dflKeys)
 		r.infos(updates, dflUpdates)
-		// Each read scans the flash.
-		r.number(collector.FPGAFlashWrites, rareInterval, updates+"/security/flash_count", 1)
 		for _, upload := range namesUnder(c.fs, updates+"/firmware") {
 			text, ok := r.textEvery(c.options.SlowInterval, upload+"/error")
 			if !ok || text == "" {

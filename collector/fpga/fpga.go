@@ -46,8 +46,6 @@ const (
 	// identityInterval is the time between two reads of what only a firmware
 	// update changes.
 	identityInterval = time.Minute
-	// rareInterval is for reads that are expensive for the card.
-	rareInterval = time.Hour
 )
 
 // Bounds on what the Source keeps for a machine.

@@ -36,16 +36,6 @@ func (m *memory) readings(d *collector.Device) {
 	}
 }
 
-// distributions appends copies of the card's histograms.
-func (m *memory) distributions(out []collector.Distribution) []collector.Distribution {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, g := range m.regions {
-		out = append(out, g.durations.Clone())
-	}
-	return out
-}
-
 // region returns the tracker of a region, creating it at the first call. A card
 // has few regions, named by its driver; those beyond maxRegions share the last
 // tracker.
@@ -60,7 +50,7 @@ func (m *memory) region(name string) *region {
 	if len(m.regions) >= maxRegions {
 		return m.regions[maxRegions-1]
 	}
-	g := &region{memory: m, name: name, durations: collector.NewDistribution(collector.FPGAReconfigurationSeconds, m.device, name)}
+	g := &region{memory: m, name: name}
 	m.regions = append(m.regions, g)
 	return g
 }

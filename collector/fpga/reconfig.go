@@ -22,17 +22,15 @@ const (
 // Signs of the same reconfiguration are counted once.
 type region struct {
 	*memory
-	name      string
-	counts    [len(outcomes)]uint64
-	durations *collector.Distribution
+	name   string
+	counts [len(outcomes)]uint64
 
 	state    string // of the manager, empty before the first read
 	id       string // last identity
 	hasID    bool
 	busy     bool
-	began    time.Time // start of the current reconfiguration, else zero
+	loading  bool      // a reconfiguration has begun and not ended
 	rested   time.Time // when the manager last came to rest
-	timed    bool      // its start was observed
 	stated   bool      // shown by the manager's state
 	finished []reconfiguration
 	// credited: the next change of identity belongs to a reconfiguration that
@@ -42,9 +40,8 @@ type region struct {
 
 // reconfiguration has ended and is not counted yet.
 type reconfiguration struct {
-	began, ended time.Time
-	outcome      int
-	timed        bool
+	ended   time.Time
+	outcome int
 	// stated: shown by the manager's state. Otherwise it counts only if the
 	// identity has changed.
 	stated bool
@@ -71,14 +68,14 @@ func (g *region) setState(now time.Time, state string) {
 	switch {
 	case state == before:
 	case !terminal(state):
-		g.begin(now, before != "")
+		g.begin()
 		g.stated = true
 	case before != "" && !terminal(before):
 		g.rested = now
 		g.end(now)
 	case before != "" && (failure(state) || state == "operating"):
 		// From one terminal state to another: too fast to be observed.
-		g.finished = append(g.finished, reconfiguration{began: now, ended: now, outcome: outcomeOf(state), stated: true})
+		g.finished = append(g.finished, reconfiguration{now, outcomeOf(state), true})
 	}
 }
 
@@ -89,28 +86,28 @@ func (g *region) setBusy(now time.Time, busy bool) {
 	was := g.busy
 	g.busy = busy
 	if busy && !was && !failure(g.state) { // a failed load leaves it busy
-		g.begin(now, g.hasID)
+		g.begin()
 	} else if was && !busy {
 		g.end(now)
 	}
 }
 
-func (g *region) begin(now time.Time, timed bool) {
-	if g.began.IsZero() {
-		g.began, g.timed, g.stated = now, timed, false
+func (g *region) begin() {
+	if !g.loading {
+		g.loading, g.stated = true, false
 	}
 }
 
 // end ends the current reconfiguration when no sign of it remains.
 func (g *region) end(now time.Time) {
-	if g.began.IsZero() || !terminal(g.state) || g.busy && !(g.stated && failure(g.state)) {
+	if !g.loading || !terminal(g.state) || g.busy && !(g.stated && failure(g.state)) {
 		return // a region stays busy after a failed load
 	}
 	if g.stated {
 		now = g.rested // the manager is polled more often than the region
 	}
-	g.finished = append(g.finished, reconfiguration{g.began, now, outcomeOf(g.state), g.timed, g.stated})
-	g.began = time.Time{}
+	g.finished = append(g.finished, reconfiguration{now, outcomeOf(g.state), g.stated})
+	g.loading = false
 }
 
 func outcomeOf(state string) int {
@@ -155,14 +152,10 @@ func (g *region) account(asked, now time.Time, id string, known bool) []collecto
 		g.credited = true
 	}
 	g.finished = rest
-	if changed && !g.credited && len(g.finished) == 0 && g.began.IsZero() {
-		c := reconfiguration{began: asked, ended: now, outcome: succeeded}
-		// A read that blocks while the card is configured shows a lower bound
-		// of the duration.
-		c.timed = now.Sub(asked) >= time.Second
-		events = append(events, g.count(c, id, known))
+	if changed && !g.credited && len(g.finished) == 0 && !g.loading {
+		events = append(events, g.count(reconfiguration{ended: now, outcome: succeeded}, id, known))
 	}
-	if known && len(g.finished) == 0 && g.began.IsZero() {
+	if known && len(g.finished) == 0 && !g.loading {
 		g.id, g.hasID = id, true
 		g.credited = false
 	}
@@ -188,9 +181,6 @@ const (
 
 func (g *region) count(c reconfiguration, id string, known bool) collector.Event {
 	g.counts[c.outcome]++
-	if c.timed {
-		g.durations.Observe(c.ended.Sub(c.began).Seconds())
-	}
 	detail := g.name + ": " + outcomes[c.outcome]
 	if known && id != "" && c.outcome == succeeded {
 		detail += ", loaded " + id

@@ -72,9 +72,6 @@ func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 			errs = append(errs, sl.gather(r, &round)...)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.memories)) {
-		round.Distributions = s.memories[id].distributions(round.Distributions)
-	}
 	if s.listed && len(s.memories) == 0 && len(errs) == 0 {
 		return round, fmt.Errorf("no FPGA: %w", collector.ErrAbsent)
 	}

@@ -101,8 +101,8 @@ func TestTrap14VanishesMidRead(t *testing.T) {
 				tree.Remove(dir) // the links in bus and class dangle
 			}
 			for range 2 {
-				if r := sample(t, s); len(r.Devices) != 0 || len(r.Distributions) == 0 {
-					t.Errorf("%s: %d devices, %d distributions after it fell off the bus", c.tree, len(r.Devices), len(r.Distributions))
+				if r := sample(t, s); len(r.Devices) != 0 {
+					t.Errorf("%s: %d devices after it fell off the bus", c.tree, len(r.Devices))
 				}
 			}
 		}
@@ -134,9 +134,7 @@ func TestTrap20NeverOpened(t *testing.T) {
 	) {
 		tree := load(t, name)
 		tree.Forbid(forbidden...)
-		if name != "variants/u250-user-only" { // a read may ask the host
-			tree.Forbid("/sys/devices/*/*/*/firewall.u.*/*")
-		}
+		tree.Forbid("/sys/devices/*/*/*/firewall.u.*/*") // a read may ask the host
 		if strings.HasPrefix(name, "v8") {
 			tree.Forbid("/sys/devices/*/*/*/hwmon/*/*_input")
 		}

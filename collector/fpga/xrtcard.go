@@ -24,8 +24,6 @@ type alveo struct {
 	slots []*slotRegion
 	asked bool   // image is known
 	image string // uuids of the loaded images
-	// trips are the trips of firewalls by file, where only the user function is there.
-	trips map[string]*trip
 	// clocked are the clocks that have had a frequency with the image.
 	clocked map[string]bool
 
@@ -35,8 +33,6 @@ type alveo struct {
 	// zero while they are there. unitsLeft: they may be away for a load.
 	units, unitsLeft bool
 	left             time.Time
-	// The driver has taken the card offline, as for a reset, in this round and the last.
-	offline, wasOffline bool
 }
 
 // read implements card.
@@ -72,11 +68,10 @@ func (a *alveo) state(r *reading) (answered bool) {
 	}
 	offline, _ := a.flag(r, a.user.file("dev_offline"))
 	away, _ := a.flag(r, a.mgmt.file("dev_offline"))
-	a.offline, a.wasOffline = offline || away, a.offline
 	bad, _ := a.flag(r, a.user.file("device_bad_state"))
 	state := ""
 	switch {
-	case a.offline:
+	case offline || away:
 		state = "offline"
 	case bad:
 		state = "reset_required"
@@ -222,9 +217,6 @@ func (a *alveo) images(r *reading) (answered bool) {
 			if a.asked {
 				r.fs.Forget()
 				clear(a.clocked)
-				for _, t := range a.trips {
-					t.open = false
-				}
 			}
 			a.image = now
 		}

@@ -95,12 +95,6 @@ func TestImageLoad(t *testing.T) {
 		want(t, d, 1, collector.FPGAReconfigurations, "slot0", "ok")
 		want(t, d, 0, collector.FPGAExecutions, "mmult:mmult_1")
 		wantNone(t, d, collector.FPGAExecutions, "vadd:vadd_1")
-		// The next round at the latest lists the queues' directories again.
-		d = one(t, sample(t, s))
-		want(t, d, 0, collector.FPGAQueueLength, "mmult:mmult_1", "pending")
-		if got := r.Distributions[0]; got.Count() != 1 || got.Sum < 2.5 || got.Sum > 3.5 {
-			t.Errorf("%d loads took %v s, want one of 3 s", got.Count(), got.Sum)
-		}
 		list := emitted.all()
 		if len(list) != 1 || list[0].Kind != collector.EventReconfiguration || list[0].Code != 0 ||
 			list[0].Device != "0000:5e:00.1" || !strings.Contains(list[0].Detail, next) {
@@ -110,7 +104,7 @@ func TestImageLoad(t *testing.T) {
 }
 
 // TestImageUnloaded: an image that does not return is no longer reported, and a
-// much later load is not timed from the unload.
+// much later load counts once.
 func TestImageUnloaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t, load(t, "xilinx-u250-xrt"))
@@ -131,11 +125,7 @@ func TestImageUnloaded(t *testing.T) {
 		}
 		n.put(load(t, "variants/u250-xclbin-changed"))
 		time.Sleep(time.Second)
-		r := sample(t, s)
-		want(t, one(t, r), 1, collector.FPGAReconfigurations, "slot0", "ok")
-		if got := r.Distributions[0]; got.Sum > 60 {
-			t.Errorf("a load of %v s", got.Sum)
-		}
+		want(t, one(t, sample(t, s)), 1, collector.FPGAReconfigurations, "slot0", "ok")
 	})
 }
 

@@ -8,28 +8,19 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// firewalls sets whether the card's AXI firewalls have cut off the loaded
-// design. The management function has the current state.
+// firewalls sets whether the card's AXI firewalls have cut off the loaded design. Only
+// the management function has their current state: in a virtual machine the driver takes
+// the card offline.
 func (a *alveo) firewalls(r *reading) {
 	var causes []string
-	read := 0
-	guest := a.mgmt.dir == ""
-	all, interval := a.mgmt.of("firewall"), time.Duration(0)
-	if guest {
-		all = a.user.of("firewall")
-		// Some drivers ask the host in each read. A trip takes the card offline.
-		if !a.offline && !a.wasOffline {
-			interval = identityInterval
-		}
-	}
+	read, all := 0, a.mgmt.of("firewall")
 	for i, dir := range all {
-		text, ok := r.textEvery(interval, dir+"/level")
+		text, ok := r.text(dir + "/level")
 		if !ok {
 			continue
 		}
@@ -38,17 +29,10 @@ func (a *alveo) firewalls(r *reading) {
 			r.Reject(collector.FPGAFirewallTripped, collector.RejectType)
 			continue
 		}
-		if guest {
-			at, ok := r.unsigned(collector.FPGAFirewallTripped, interval, dir+"/detected_time")
-			if !ok {
-				continue
-			}
-			tripped = a.tripped(dir, at) && tripped
-		}
 		read++
 		r.SetBool(collector.FPGAFirewallTripped, tripped, "axi"+strconv.Itoa(i))
 		if tripped {
-			text, _ := r.textEvery(interval, dir+"/detected_trip")
+			text, _ := r.text(dir + "/detected_trip")
 			causes = append(causes, parseTrip(text)...)
 		}
 	}
@@ -57,30 +41,6 @@ func (a *alveo) firewalls(r *reading) {
 	}
 	slices.Sort(causes)
 	a.memory.latch(r, "firewall", slices.Compact(causes))
-}
-
-// trip is the last trip of a firewall that the user function has reported.
-type trip struct {
-	time uint64
-	open bool // the card was not reset since
-}
-
-// tripped returns whether the card was not reset since the trip of a firewall at a time.
-// The driver of the user function receives the state from the host with a trip, and takes
-// the card offline until it is reset; it need not receive it again after the reset.
-func (a *alveo) tripped(dir string, at uint64) bool {
-	t := a.trips[dir]
-	switch {
-	case t == nil:
-		t = &trip{time: at, open: a.offline}
-		a.trips[dir] = t
-	case at > t.time:
-		*t = trip{time: at, open: true}
-	}
-	if a.wasOffline && !a.offline {
-		t.open = false
-	}
-	return t.open
 }
 
 // ecc sets the errors of the memory controllers, corrected or not, since the
@@ -132,8 +92,8 @@ func (a *alveo) calibration(r *reading) {
 	}
 }
 
-// memories sets the buffers that programs have allocated through xocl, by bank
-// of the loaded image. Other use of the memory is unknown.
+// memories sets the buffers that programs have allocated through xocl, in the banks of
+// the loaded image. Other use of the memory is unknown.
 func (a *alveo) memories(r *reading) {
 	if a.user.dir == "" || a.unitsLeft || a.image == "" {
 		return
@@ -147,7 +107,7 @@ func (a *alveo) memories(r *reading) {
 	}
 	banks, ok := parseBanks(text)
 	if !ok {
-		r.Reject(collector.FPGABankUsed, collector.RejectType)
+		r.Reject(collector.MemoryUsed, collector.RejectType)
 		return
 	}
 	var used, total uint64
@@ -155,13 +115,6 @@ func (a *alveo) memories(r *reading) {
 		if !b.host() {
 			used += b.used
 			total += b.bytes
-		}
-		if !b.connected && b.buffers == 0 {
-			continue
-		}
-		r.Set(collector.FPGABankUsed, float64(b.used), b.name)
-		if b.bytes > 0 {
-			r.Set(collector.FPGABankTotal, float64(b.bytes), b.name)
 		}
 	}
 	if total > 0 {
@@ -295,44 +248,33 @@ func parseTrip(text string) (causes []string) {
 // memBank is one memory bank of the loaded image's topology, and its use by
 // buffers of xocl.
 type memBank struct {
-	name                 string
-	connected            bool // to the image
-	bytes, used, buffers uint64
+	name        string
+	bytes, used uint64
 }
 
 // host reports whether the bank is host memory that the card may use.
 func (b *memBank) host() bool { return strings.HasPrefix(strings.ToUpper(b.name), "HOST") }
 
 // memstatLine is a bank in memstat. Lines with the use by kind of buffer follow.
-var memstatLine = regexp.MustCompile(`^\[(IN-USE|UNUSED)\] (.*)@0x[0-9a-f]+ \(([0-9]+)MB\): ([0-9]+)KB ([0-9]+)BOs$`)
+var memstatLine = regexp.MustCompile(`^\[(?:IN-USE|UNUSED)\] (.*)@0x[0-9a-f]+ \(([0-9]+)MB\): ([0-9]+)KB [0-9]+BOs$`)
 
 // parseBanks parses memstat, the banks of the image with lines such as
 //
 //	[IN-USE] bank0@0x004000000000 (16384MB): 524288KB 12BOs
 //
-// ok is false where it has none. A name that occurs twice gets its position
-// appended.
+// ok is false where it has none.
 func parseBanks(text string) (banks []memBank, ok bool) {
-	names := map[string]bool{}
 	for line := range strings.Lines(text) {
 		f := memstatLine.FindStringSubmatch(strings.Trim(line, "\x00 \t\r\n"))
 		if f == nil {
 			break
 		}
-		var n [3]uint64
-		for i, number := range f[3:] {
-			v, err := strconv.ParseUint(number, 10, 36) // the sums have to fit
-			if err != nil {
-				return nil, false
-			}
-			n[i] = v
+		size, err := strconv.ParseUint(f[2], 10, 36) // the sums have to fit
+		used, err2 := strconv.ParseUint(f[3], 10, 36)
+		if err != nil || err2 != nil {
+			return nil, false
 		}
-		name := tidy(f[2])
-		for name == "" || names[name] {
-			name += "#" + strconv.Itoa(len(banks))
-		}
-		names[name] = true
-		banks = append(banks, memBank{name, f[1] == "IN-USE", n[0] << 20, n[1] << 10, n[2]})
+		banks = append(banks, memBank{f[1], size << 20, used << 10})
 	}
 	return banks, len(banks) > 0
 }

@@ -7,13 +7,7 @@ import (
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
-
-// unitQueues are the values of the label queue by the keys of cu_stat.
-var unitQueues = []struct{ key, name string }{
-	{"Pending queue", "pending"}, {"Running queue", "running"}, {"Submitted queue", "submitted"}, {"Completed queue", "completed"},
-}
 
 // longestUnit is the length of the longest line of kds_custat_raw; the driver
 // has at most 128 units in each of its two lists.
@@ -23,7 +17,7 @@ const (
 )
 
 // computeUnits sets the compute units of the loaded images: their state in the
-// scheduler, and the number of commands that wait for each.
+// scheduler, and the commands that each has completed.
 func (a *alveo) computeUnits(r *reading) {
 	if a.user.dir == "" || a.unitsLeft {
 		return
@@ -35,45 +29,10 @@ func (a *alveo) computeUnits(r *reading) {
 		}
 	}
 	labels := unitLabels(units)
-	waiting := a.queues(r, units)
 	for i, u := range units {
 		r.Set(collector.FPGAExecutions, float64(u.executions), labels[i])
-		var q map[string]uint64
-		if u.hasAddress {
-			q = waiting[u.address]
-		}
-		state := cuState(u.status)
-		if q["Bad state"] != 0 {
-			state = "crashed"
-		}
-		r.states(collector.FPGAComputeUnitState, cuStates, state, labels[i])
-		for _, queue := range unitQueues {
-			if n, known := q[queue.key]; known {
-				r.Set(collector.FPGAQueueLength, float64(n), labels[i], queue.name)
-			}
-		}
+		r.states(collector.FPGAComputeUnitState, cuStates, cuState(u.status), labels[i])
 	}
-}
-
-// queues reads the numbers of cu_stat of the compute units, by their addresses:
-// their directories have different numbers.
-func (a *alveo) queues(r *reading, units []computeUnit) map[uint64]map[string]uint64 {
-	if len(units) == 0 {
-		return nil
-	}
-	waiting := make(map[uint64]map[string]uint64, len(units))
-	for _, dir := range a.user.of("cu") {
-		address, ok := r.unsigned(collector.FPGAQueueLength, sysfs.Never, dir+"/base_paddr")
-		if !ok {
-			continue
-		}
-		text, ok := r.text(dir + "/cu_stat")
-		if !ok {
-			continue // it has left
-		}
-		waiting[address] = parseNumbers(text)
-	}
-	return waiting
 }
 
 // unitLabels are the labels of the units: their names in the image, preceded by
@@ -99,8 +58,6 @@ func unitLabels(units []computeUnit) []string {
 type computeUnit struct {
 	unitPlace
 	name       string // kernel:instance
-	address    uint64
-	hasAddress bool
 	status     uint32 // the control register when last read, see cuState
 	executions uint64 // completed since the image was loaded
 }
@@ -150,11 +107,10 @@ func parseCU(line string) (u computeUnit, ok bool) {
 	}
 	slot, err1 := strconv.ParseUint(f[0], 10, 31)
 	index, err2 := strconv.ParseUint(f[1], 10, 31)
-	address, err3 := strconv.ParseUint(f[3], 0, 64)
+	_, err3 := strconv.ParseUint(f[3], 0, 64) // its address
 	status, err4 := strconv.ParseUint(f[4], 0, 32)
 	executions, err5 := strconv.ParseUint(f[5], 10, 64)
 	u.slot, u.index, u.name = int(slot), int(index), tidy(f[2])
-	u.address, u.hasAddress = address, !u.ps
 	u.status, u.executions = uint32(status), executions
 	return u, errors.Join(err1, err2, err3, err4, err5) == nil && u.name != ""
 }

@@ -7,10 +7,8 @@
 package config
 
 import (
-	"slices"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 )
 
@@ -20,7 +18,6 @@ type Config struct {
 	Sources Sources `yaml:"sources"`
 	Devices Devices `yaml:"devices"`
 	Metrics Metrics `yaml:"metrics"`
-	Xid     Xid     `yaml:"xid"`
 	// Allocation configures idleness and prices.
 	Allocation allocation.Settings `yaml:"allocation"`
 	// Alertmanager is a pointer to the settings of package rules/alertmanager;
@@ -72,15 +69,6 @@ type Metrics struct {
 	// Detail is how much of each family is served: standard or full. Empty
 	// leaves it to the flag --metrics.detail.
 	Detail string `yaml:"detail" accept:"standard|full"`
-	// Drop selects the families that are not served.
-	Drop []Families `yaml:"drop"`
-}
-
-// Xid configures the counting of Xid events.
-type Xid struct {
-	// BaselineExtra are the numbers of further Xids that stand at 0 from the
-	// start.
-	BaselineExtra []int `yaml:"baseline_extra" accept:"1..1023"`
 }
 
 // Default returns the configuration of an empty file.
@@ -91,15 +79,4 @@ func Default() *Config {
 
 		Allocation: allocation.DefaultSettings(),
 	}
-}
-
-// Dropped returns the names of the families that are not to be served, sorted.
-func (c *Config) Dropped() []string {
-	var names []string
-	for _, m := range collector.Table() {
-		if slices.ContainsFunc(c.Metrics.Drop, func(f Families) bool { return f.Match(m.Name) }) {
-			names = append(names, m.Name)
-		}
-	}
-	return names
 }

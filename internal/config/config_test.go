@@ -21,13 +21,12 @@ func TestBroken(t *testing.T) { golden.Mistakes(t, config.Parse) }
 // shape is a Config in comparable form.
 type shape struct {
 	Interval, Timeout, Slow, Forget time.Duration
-	Xids                            []int
 }
 
 func shapeOf(c *config.Config) shape {
 	return shape{
 		Interval: c.Collect.Interval, Timeout: c.Sources.NVIDIA.Timeout, Slow: c.Sources.NVIDIA.SlowInterval,
-		Forget: c.Devices.ForgetAfter, Xids: c.Xid.BaselineExtra,
+		Forget: c.Devices.ForgetAfter,
 	}
 }
 
@@ -41,7 +40,6 @@ func TestGood(t *testing.T) {
 		"alias.yml":    alias,
 		"full.yml": {
 			Interval: 500 * time.Millisecond, Timeout: 3 * time.Second, Slow: time.Minute, Forget: 168 * time.Hour,
-			Xids: []int{123, 998},
 		},
 	} {
 		t.Run(file, func(t *testing.T) {
@@ -66,21 +64,6 @@ func load(t *testing.T, name string) *config.Config {
 	return c
 }
 
-func TestDropped(t *testing.T) {
-	got := load(t, "full.yml").Dropped()
-	want := []string{
-		"accel_gpu_bar1_memory_used_bytes",
-		"accel_nvlink_errors_total",
-		"accel_nvlink_receive_bytes_per_second", "accel_nvlink_receive_bytes_total",
-		"accel_nvlink_traffic_disabled",
-		"accel_nvlink_transmit_bytes_per_second", "accel_nvlink_transmit_bytes_total",
-		"accel_nvlink_up",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("dropped (-want +got):\n%s", diff)
-	}
-}
-
 // TestBounded: files made to be expensive are refused, and soon.
 func TestBounded(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
@@ -90,13 +73,11 @@ func TestBounded(t *testing.T) {
 	}
 	for name, data := range map[string]string{
 		"too long":       strings.Repeat("#", strict.MaxSize+1),
-		"aliases":        bomb + "metrics:\n  drop: *j\n",
-		"nested lists":   "metrics: {drop: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}",
+		"aliases":        bomb + "allocation:\n  ignore_resources: *j\n",
+		"nested lists":   "allocation: {ignore_resources: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}",
 		"nested maps":    strings.Repeat("{a: ", 5000) + strings.Repeat("}", 5000),
 		"many keys":      strings.Repeat("k: 1\n", 10_000),
-		"many values":    "xid: {baseline_extra: [" + strings.Repeat("5,", 20_000) + "]}",
-		"long pattern":   "metrics: {drop: ['" + strings.Repeat("a", 2000) + "']}",
-		"heavy pattern":  "metrics: {drop: ['((((a{9}){9}){9}){9}){9}']}",
+		"many values":    "allocation: {ignore_resources: [" + strings.Repeat("5,", 20_000) + "]}",
 		"unclosed lists": strings.Repeat("[\n", 400),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,6 @@ func newPage(s *collector.Snapshot, set *Settings, last *page) *page {
 			p.families = append(p.families, f.convert())
 		}
 	}
-	p.families = merge(p.families, histograms(s, set))
 	return p
 }
 
@@ -83,7 +82,6 @@ type builder struct {
 // family is a metric family on its way to the page.
 type family struct {
 	metric *collector.Metric
-	hidden bool // the settings drop it
 	series []*dto.Metric
 }
 
@@ -93,14 +91,12 @@ func (b *builder) add(d *collector.Device, r *collector.Reading, last *dto.Metri
 	m := r.Metric
 	f, known := b.known[m]
 	if !known {
-		f = b.measured(m)
+		f = b.family(m)
 		b.known[m] = f
 	}
 	switch {
 	case f == nil || len(r.Labels) != len(m.Labels) || d == nil && m.Scope == collector.PerDevice:
 		b.dropped[invalid]++
-		return nil
-	case f.hidden:
 		return nil
 	}
 	standard := b.settings.Standard && (d == nil || !d.Attention)
@@ -129,20 +125,12 @@ func newMetric(m *collector.Metric, labels []*dto.LabelPair, v float64) *dto.Met
 	return &dto.Metric{Label: labels, Gauge: &dto.Gauge{Value: &v}}
 }
 
-// measured returns the family of a metric of readings, nil for an invalid one.
-func (b *builder) measured(m *collector.Metric) *family {
-	switch {
-	case m == nil || m.Kind == collector.Histogram:
-		return nil
-	case b.settings.drops(m):
-		return &family{metric: m, hidden: true}
-	}
-	return b.family(m)
-}
-
-// family returns the family of m. It returns nil for an invalid name, and where another
-// metric has the name: two metrics would give one family two meanings.
+// family returns the family of m. It returns nil without a metric, for an invalid name, and
+// where another metric has the name: two metrics would give one family two meanings.
 func (b *builder) family(m *collector.Metric) *family {
+	if m == nil {
+		return nil
+	}
 	f := b.named[m.Name]
 	switch {
 	case f != nil && f.metric == m:

@@ -85,20 +85,14 @@ func New(latest func() *collector.Snapshot, self prometheus.Gatherer, o Options)
 
 // Settings can change while an Exporter serves.
 type Settings struct {
-	// Drop selects families that are not served. They are not counted as
-	// dropped. Nil selects none.
-	Drop func(family string) bool
 	// Standard serves only the part of each family that its Level names,
 	// except of devices that need attention. Left out series are not counted
 	// as dropped.
 	Standard bool
-	// View adds series to the page; Drop and Standard do not apply to them.
+	// View adds series to the page; Standard does not apply to them.
 	// Nil adds none.
 	View View
 }
-
-// drops reports whether the settings leave out a family.
-func (s *Settings) drops(m *collector.Metric) bool { return s.Drop != nil && s.Drop(m.Name) }
 
 // Apply replaces the settings for requests that begin later.
 func (e *Exporter) Apply(s Settings) {

@@ -49,9 +49,9 @@ func samples(t testing.TB, e *exposition.Exporter) []string {
 	return slices.DeleteFunc(strings.Split(strings.TrimSpace(page), "\n"), func(l string) bool { return strings.HasPrefix(l, "#") })
 }
 
-// rows are the families of the table whose series are Readings.
+// rows are the families of a scope.
 func rows(scope collector.Scope) []*collector.Metric {
-	return slices.DeleteFunc(collector.Table(), func(m *collector.Metric) bool { return m.Kind == collector.Histogram || m.Scope != scope })
+	return slices.DeleteFunc(collector.Table(), func(m *collector.Metric) bool { return m.Scope != scope })
 }
 
 // node returns a Snapshot of GPUs with a reading of each family.

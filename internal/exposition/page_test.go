@@ -74,31 +74,3 @@ func TestStandard(t *testing.T) {
 		}
 	}
 }
-
-// TestHistogram: a Histogram is written as Prometheus defines it: cumulative, with sum
-// and count, in its place among the families.
-func TestHistogram(t *testing.T) {
-	m := &collector.Metric{
-		Name: "accel_device_recovery_seconds", Help: "Help.", Kind: collector.Histogram,
-		Labels: []string{"region"}, Buckets: []float64{1, 10}, From: []string{"test"},
-	}
-	d := collector.NewDistribution(m, "GPU-a", `x"y`)
-	for _, v := range []float64{0.5, 10, 100} {
-		d.Observe(v)
-	}
-	e := exposition.New(fixed(&collector.Snapshot{Distributions: []collector.Distribution{d.Clone()}}), ownRegistry(), exposition.Options{})
-	want := `# TYPE accel_device_recovery_seconds histogram
-accel_device_recovery_seconds_bucket{device="GPU-a",region="x\"y",le="1"} 1
-accel_device_recovery_seconds_bucket{device="GPU-a",region="x\"y",le="10"} 2
-accel_device_recovery_seconds_bucket{device="GPU-a",region="x\"y",le="+Inf"} 3
-accel_device_recovery_seconds_sum{device="GPU-a",region="x\"y"} 110.5
-accel_device_recovery_seconds_count{device="GPU-a",region="x\"y"} 3
-# HELP accel_exporter_series_dropped_total`
-	if _, _, page := get(t, e); !strings.Contains(page, want) {
-		t.Errorf("the page lacks\n%s\n%s", want, page)
-	}
-	e.Apply(exposition.Settings{Drop: func(name string) bool { return name == m.Name }})
-	if _, _, page := get(t, e); strings.Contains(page, m.Name) {
-		t.Error("served although dropped")
-	}
-}

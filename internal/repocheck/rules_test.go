@@ -142,9 +142,6 @@ var foreign = map[string][]string{
 	"accel_alertmanager_queue_length":                   {"endpoint"},
 	"accel_alertmanager_alerts_dropped_total":           {"endpoint", "reason"},
 	"accel_alertmanager_request_failures_total":         {"endpoint", "reason"},
-	"accel_traces_spans_total":                          {"result"},
-	"accel_traces_batches_total":                        {"outcome"},
-	"accel_traces_queue_spans":                          {},
 	"container_cpu_usage_seconds_total":                 {"namespace", "pod", "container"},
 	"container_memory_working_set_bytes":                {"namespace", "pod", "container"},
 	"ipmi_fan_speed_state":                              {"id", "name"},
@@ -205,9 +202,6 @@ func families(t *testing.T) map[string]family {
 			f.values["reason"] = health.Builtin().Reasons()
 		}
 		all[m.Name] = f
-		if m.Kind == collector.Histogram {
-			all[m.Name+"_bucket"] = family{labels: append(slices.Clone(f.labels), "le")}
-		}
 	}
 	for _, r := range loadRules(t) {
 		if r.Record != "" {

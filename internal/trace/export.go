@@ -6,41 +6,33 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.yaml.in/yaml/v3"
 )
 
-// exporter is the SDK's OTLP exporter, with the results of spans counted. The
-// batch processor calls ExportSpans for one batch at a time.
-type exporter struct {
-	sdktrace.SpanExporter
-	counts *counts
-	idle   func() // closes idle connections
-
-	aborted context.Context // done after abort
-	abort   context.CancelFunc
-	ended   chan struct{} // closed by Shutdown
-}
-
-func newExporter(o *Options, c *counts) (*exporter, error) {
+// newExporter returns the SDK's OTLP exporter, and a function that closes its idle
+// connections.
+func newExporter(o *Options) (sdktrace.SpanExporter, func(), error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns = 1
 	options := []otlptracehttp.Option{
 		otlptracehttp.WithEndpoint(o.Endpoint.Host), otlptracehttp.WithURLPath(o.Endpoint.Path),
 		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: true, InitialInterval: o.Retry, MaxInterval: retryMax}),
-		otlptracehttp.WithHTTPClient(&http.Client{Transport: &attempts{transport, c}, CheckRedirect: noRedirect, Timeout: sendTimeout}),
+		otlptracehttp.WithHTTPClient(&http.Client{Transport: &attempts{RoundTripper: transport, log: o.Log}, CheckRedirect: noRedirect, Timeout: sendTimeout}),
 	}
 	if o.HeadersFile != "" {
 		headers, err := ReadHeaders(o.HeadersFile)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		options = append(options, otlptracehttp.WithHeaders(headers))
 	}
@@ -49,7 +41,7 @@ func newExporter(o *Options, c *counts) (*exporter, error) {
 		if o.CAFile != "" {
 			pool, err := ReadCAs(o.CAFile)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			transport.TLSClientConfig.RootCAs = pool
 		}
@@ -57,46 +49,15 @@ func newExporter(o *Options, c *counts) (*exporter, error) {
 		options = append(options, otlptracehttp.WithInsecure())
 	}
 	sdk, err := otlptracehttp.New(context.Background(), options...)
-	if err != nil {
-		return nil, err
-	}
-	e := &exporter{SpanExporter: sdk, counts: c, idle: transport.CloseIdleConnections, ended: make(chan struct{})}
-	e.aborted, e.abort = context.WithCancel(context.Background())
-	return e, nil
+	return sdk, transport.CloseIdleConnections, err
 }
 
-// ExportSpans implements sdktrace.SpanExporter. It returns when the receiver has
-// accepted or rejected the spans, or after abort. It returns no error, because counts
-// records it.
-func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(e.aborted, cancel)()
-	err := e.SpanExporter.ExportSpans(ctx, spans)
-	switch {
-	case err == nil:
-		e.counts.done(len(spans), resultSent, nil)
-	case ctx.Err() != nil:
-		e.counts.done(len(spans), resultShutdown, err)
-	default:
-		e.counts.done(len(spans), resultRejected, err)
-	}
-	return nil
-}
-
-// Shutdown implements sdktrace.SpanExporter. The batch processor calls it after
-// the last batch.
-func (e *exporter) Shutdown(ctx context.Context) error {
-	defer close(e.ended)
-	defer e.idle()
-	return e.SpanExporter.Shutdown(ctx)
-}
-
-// attempts is the http.RoundTripper that counts requests: the SDK's exporter does
-// not report retries.
+// attempts is the http.RoundTripper that logs when requests begin to fail, and when they
+// are answered again: the SDK's exporter does not report retries.
 type attempts struct {
 	http.RoundTripper
-	counts *counts
+	log     *slog.Logger
+	failing atomic.Bool
 }
 
 // temporary is an error that the SDK's exporter retries. Without it, the exporter
@@ -109,15 +70,29 @@ func (temporary) Temporary() bool { return true }
 // RoundTrip implements http.RoundTripper.
 func (a *attempts) RoundTrip(q *http.Request) (*http.Response, error) {
 	reply, err := a.RoundTripper.RoundTrip(q)
+	failure := err
 	if err != nil {
-		a.counts.request(err)
-		return nil, temporary{err}
+		err = temporary{err}
+	} else if reply.StatusCode < 200 || reply.StatusCode > 299 {
+		failure = errors.New(reply.Status)
 	}
-	if reply.StatusCode < 200 || reply.StatusCode > 299 {
-		err = errors.New(reply.Status)
+	switch was := a.failing.Swap(failure != nil); {
+	case failure == nil && was:
+		a.log.Info("Traces are sent again")
+	case failure != nil && !was:
+		a.log.Warn("A request with traces failed; temporary failures are retried", "err", clip(failure.Error()))
 	}
-	a.counts.request(err)
-	return reply, nil
+	return reply, err
+}
+
+// maxText bounds the text of an error in the log, in bytes.
+const maxText = 500
+
+func clip(s string) string {
+	if len(s) > maxText {
+		s = s[:maxText] + "…"
+	}
+	return strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), "?")
 }
 
 // noRedirect refuses redirects, which could send secret headers to another receiver.

@@ -27,8 +27,7 @@ type Sources struct {
 	Pause time.Duration
 }
 
-// Follower gives the spans of all allocations to a Sender. It is the Sender's
-// prometheus.Collector.
+// Follower gives the spans of all allocations to a Sender.
 type Follower struct {
 	*Sender
 	of      Sources

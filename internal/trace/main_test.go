@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/goleak"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -131,32 +129,6 @@ func (g *rigged) until(what string, cond func() bool) {
 			g.t.Fatalf("timed out waiting for %s", what)
 		}
 	}
-}
-
-// metric returns the value of the series with a name and a label value, or -1.
-func (g *rigged) metric(name, label string) float64 {
-	g.t.Helper()
-	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(g.follower)
-	families, err := r.Gather()
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	for _, f := range families {
-		for _, m := range f.Metric {
-			if f.GetName() == name && (len(m.Label) == 0 || m.Label[0].GetValue() == label) {
-				return valueOf(m)
-			}
-		}
-	}
-	return -1
-}
-
-func valueOf(m *dto.Metric) float64 {
-	if m.Gauge != nil {
-		return m.Gauge.GetValue()
-	}
-	return m.Counter.GetValue()
 }
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	// maxQueued bounds the queued spans, including the spans of the request in
-	// progress.
+	// maxQueued bounds the queued spans.
 	maxQueued = 4096
 	// maxBatch bounds the spans of one request.
 	maxBatch = 256
@@ -48,13 +47,12 @@ type Options struct {
 }
 
 // Sender records spans with OpenTelemetry's SDK, which queues and sends them.
-// It is a prometheus.Collector.
 type Sender struct {
 	o        Options
 	base     *resource.Resource // common to all spans
-	exporter *exporter
-	queue    *queue
-	*counts
+	exporter sdktrace.SpanExporter
+	queue    sdktrace.SpanProcessor
+	idle     func() // closes idle connections
 }
 
 // NewSender returns a Sender and starts the SDK's batch processor. It does not connect,
@@ -66,15 +64,15 @@ func NewSender(o Options) (*Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sender{o: o, base: base, counts: newCounts(o.Log)}
-	if s.exporter, err = newExporter(&o, s.counts); err != nil {
+	s := &Sender{o: o, base: base}
+	if s.exporter, s.idle, err = newExporter(&o); err != nil {
 		return nil, err
 	}
 	// The exporter retries without a time limit, so spans are lost only if the queue
 	// is full.
-	s.queue = &queue{counts: s.counts, SpanProcessor: sdktrace.NewBatchSpanProcessor(s.exporter,
+	s.queue = sdktrace.NewBatchSpanProcessor(s.exporter,
 		sdktrace.WithMaxQueueSize(maxQueued), sdktrace.WithMaxExportBatchSize(maxBatch),
-		sdktrace.WithBatchTimeout(o.Delay), sdktrace.WithExportTimeout(0))}
+		sdktrace.WithBatchTimeout(o.Delay), sdktrace.WithExportTimeout(0))
 	return s, nil
 }
 
@@ -92,15 +90,12 @@ func (s *Sender) Send(spans ...Span) {
 				sdktrace.WithResource(podResource(s.base, span.Pod)), sdktrace.WithSpanProcessor(s.queue)).Tracer(scope)
 			tracers[span.Pod] = tracer
 		}
-		if !record(tracer, span) {
-			s.spans.WithLabelValues(resultUnsampled).Inc()
-		}
+		record(tracer, span)
 	}
 }
 
-// record starts and ends a span of the SDK. It returns false if the sampler drops the
-// span.
-func record(tracer oteltrace.Tracer, s *Span) (sampled bool) {
+// record starts and ends a span of the SDK.
+func record(tracer oteltrace.Tracer, s *Span) {
 	ctx := context.WithValue(context.Background(), spanKey{}, s)
 	if s.Parent.IsValid() {
 		ctx = oteltrace.ContextWithRemoteSpanContext(ctx, s.Parent)
@@ -110,33 +105,17 @@ func record(tracer oteltrace.Tracer, s *Span) (sampled bool) {
 		span.SetStatus(codes.Error, s.Error)
 	}
 	span.End(oteltrace.WithTimestamp(s.End))
-	return span.SpanContext().IsSampled()
 }
 
-// Close sends queued spans for up to Options.Drain, counts and logs the rest as lost,
-// and ends the SDK's goroutines.
+// Close sends queued spans for up to Options.Drain, logs that the rest is lost, and ends
+// the SDK's goroutines.
 func (s *Sender) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.o.Drain)
 	defer cancel()
-	defer context.AfterFunc(ctx, s.exporter.abort)()
-	_ = s.queue.Shutdown(ctx) // spans that it did not send in time are counted
-	<-s.exporter.ended
-	if n := s.lost.Load(); n > 0 {
-		s.o.Log.Warn("Spans are lost: they were not sent before the exporter ended", "spans", n)
-	}
-}
-
-// queue is the SDK's batch processor with a bound that counts dropped spans. The SDK
-// does not report how many spans it drops.
-type queue struct {
-	sdktrace.SpanProcessor
-	counts *counts
-}
-
-// OnEnd implements sdktrace.SpanProcessor.
-func (q *queue) OnEnd(s sdktrace.ReadOnlySpan) {
-	if q.counts.admit() {
-		q.SpanProcessor.OnEnd(s)
+	defer s.idle()
+	if err := s.queue.Shutdown(ctx); err != nil {
+		s.o.Log.Warn("Spans are lost: they were not sent before the exporter ended", "err", clip(err.Error()))
+		_ = s.exporter.Shutdown(context.Background()) // it ends the request in flight
 	}
 }
 

@@ -26,12 +26,12 @@ groups:
   rules:
   - record: job:temp:max
     expr: max by (job) (temp)
-    labels: &l {team: b}
+    labels: {team: b}
   - alert: Hot
     expr: temp > 90
     for: 1h30m
     keep_firing_for: 5m
-    labels: {<<: *l, severity: warning}
+    labels: {team: b, severity: warning}
     annotations: {summary: "{{ $value }}"}
 - name: second
 `)

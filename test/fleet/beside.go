@@ -71,9 +71,6 @@ func allocations(node int, devices []map[string]string) (page []sample) {
 			add(with(d, "reason", reason), map[string]float64{"unattributed_processes": 0})
 		}
 	}
-	for _, le := range []string{"1", "5", "10", "30", "60", "120", "300", "600", "1800", "3600", "14400", "86400", "+Inf"} {
-		add(map[string]string{"resource": "nvidia.com/gpu", "le": le}, map[string]float64{"allocation_first_activity_seconds_bucket": 3})
-	}
 	for state, value := range map[string]float64{"starting": 0, "absent": 0, "fresh": 1, "unconfirmed": 0, "stale": 0, "unreachable": 0} {
 		add(map[string]string{"state": state}, map[string]float64{"podmap_state": value})
 	}

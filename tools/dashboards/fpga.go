@@ -116,11 +116,6 @@ func fpgaErrors() []panel {
 			colours: []state{{value: "ok", colour: green}, {value: "failed", colour: red}},
 		}),
 		third(panel{
-			kind: lines, title: "Duration of reconfigurations", unit: "s", min: f(0), empty: "No reconfiguration in this time",
-			about:   "95th percentile of the loads in the time range, by pool.",
-			queries: []query{{`histogram_quantile(0.95, sum by (cluster, pool, le) (rate(accel_fpga_reconfiguration_seconds_bucket{` + inPool + `}[$__range]))) >= 0`, "{{cluster}} {{pool}}"}},
-		}),
-		third(panel{
 			kind: timeline, title: "Regions", empty: "No card reports whether a region is loaded", states: []state{{"1", "loaded", green}, {"0", "empty", orange}},
 			about:   "Whether each region has a usable design. Short gaps are reconfigurations.",
 			queries: []query{onCard(`max by (`+target+`, device, region) (accel_fpga_bitstream_loaded{`+inCards+`})`, " {{region}}")},
@@ -133,13 +128,13 @@ func fpgaErrors() []panel {
 				onCard(`sum by (`+target+`, device, severity) (`+grew(`accel_fpga_memory_ecc_errors_total{`+inCards+`}`)+` > 0)`, " memory {{severity}}"),
 			},
 		}),
-		third(panel{
+		half(panel{
 			kind: listing, title: "Latched errors", empty: "No bit is set, or no card has error registers",
 			about:   "Bits that are set now. They stay set until they are cleared; unit and name are the driver's.",
 			queries: []query{{expr: keep(host(`accel_fpga_error_latched{`+inCards+`} == 1`), "host, device, unit, error")}},
 			columns: []column{clusterColumn.wide(50), nodeColumn.wide(55), cardColumn.wide(105), {of: "unit", title: "Unit"}, {of: "error", title: "Error"}},
 		}),
-		third(panel{
+		half(panel{
 			kind: timeline, title: "Firewalls and memory", states: []state{{"0", "in order", green}, {"1", "faulty", red}}, empty: "No card with firewalls or calibrated memory",
 			about: "A tripped firewall isolates the design until the card is reset. Memory that is not calibrated cannot be used, which is normal only while the card is configured.",
 			queries: []query{

@@ -154,9 +154,9 @@ func workloadUse() []panel {
 			queries: byPod(`namespace_pod:accel_utilization:avg_over_3m{` + ofPods + `}`),
 		}),
 		half(panel{
-			kind: lines, title: "From allocation to first activity", unit: "s", min: f(0), empty: "No pod has begun to use a device in this time",
-			about:   "95th percentile in the time range, including image pulls and model loading, by resource of the whole cluster. If long, devices wait for pods.",
-			queries: []query{{`histogram_quantile(0.95, sum by (cluster, resource, le) (rate(accel_allocation_first_activity_seconds_bucket{` + inAny + `}[$__range]))) >= 0`, "{{cluster}} {{resource}}"}},
+			kind: lines, title: "Wait for the first activity", unit: "s", min: f(0), empty: "Each pod has used its devices",
+			about:   "Longest time for which a pod has a device and has not used it yet, by resource: image pulls and model loading. If long, devices wait for pods.",
+			queries: []query{{`max by (cluster, resource) (accel_allocation_seconds_total{` + inPods + `} unless ` + perHold + ` accel_allocation_last_activity_timestamp_seconds{` + inPods + `})`, "{{cluster}} {{resource}}"}},
 		}),
 	}
 }

@@ -35,7 +35,7 @@ func step(n *yaml.Node, path string, to any) (*yaml.Node, string) {
 		if n.Kind != yaml.MappingNode {
 			break
 		}
-		for pair := range slices.Chunk(content(n), 2) {
+		for pair := range slices.Chunk(n.Content, 2) {
 			if pair[0].Value == to {
 				return pair[1], path
 			}

@@ -222,7 +222,7 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 	}
 	seen := map[string]int{}
 	before := len(d.mistakes)
-	for pair := range slices.Chunk(content(n), 2) {
+	for pair := range slices.Chunk(n.Content, 2) {
 		key, val := pair[0], pair[1]
 		if key.Kind != yaml.ScalarNode {
 			d.mistake(key.Line, path, "found %s as a key; accepted here: %s", found(key), accepted)
@@ -248,35 +248,6 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 			d.refuse(err, n, path)
 		}
 	}
-}
-
-// content returns the keys and values of a mapping. The keys of a merge key
-// come last, without the keys that the mapping has itself.
-func content(n *yaml.Node) []*yaml.Node {
-	if !slices.ContainsFunc(n.Content, func(k *yaml.Node) bool { return k.Value == "<<" }) {
-		return n.Content
-	}
-	var own, merged []*yaml.Node
-	has := map[string]bool{}
-	for pair := range slices.Chunk(n.Content, 2) {
-		from := []*yaml.Node{target(pair[1])}
-		if from[0].Kind == yaml.SequenceNode {
-			from = from[0].Content
-		}
-		if pair[0].ShortTag() != "!!merge" || slices.ContainsFunc(from, func(m *yaml.Node) bool { return target(m).Kind != yaml.MappingNode }) {
-			own, has[pair[0].Value] = append(own, pair...), true
-			continue
-		}
-		for _, m := range from {
-			merged = append(merged, target(m).Content...)
-		}
-	}
-	for pair := range slices.Chunk(merged, 2) {
-		if !has[pair[0].Value] {
-			own, has[pair[0].Value] = append(own, pair...), true
-		}
-	}
-	return own
 }
 
 // target resolves an alias.
@@ -315,7 +286,7 @@ func (d *decoder) table(n *yaml.Node, path string, v reflect.Value, accept strin
 	}
 	v.Set(reflect.MakeMap(v.Type()))
 	seen := map[string]int{}
-	for pair := range slices.Chunk(content(n), 2) {
+	for pair := range slices.Chunk(n.Content, 2) {
 		key, val := pair[0], pair[1]
 		if key.Kind != yaml.ScalarNode || key.Value == "" {
 			d.mistake(key.Line, path, "found %s as a key; accepted is text", found(key))

@@ -97,7 +97,6 @@ func TestDecode(t *testing.T) {
 		"text of its own":                      {"{code: abc, codes: [def, ghi]}", form{Title: "default", Code: "ABC", Codes: []code{"DEF", "GHI"}}},
 		"list of an enumeration":               {"modes: [slow, fast]", form{Title: "default", Modes: []string{"slow", "fast"}}},
 		"map":                                  {"weights: {a: 0, \"b c\": 10, 7: 2.5}", form{Title: "default", Weights: map[string]float64{"a": 0, "b c": 10, "7": 2.5}}},
-		"merge key":                            {"weights: {<<: [{a: 1}, {b: 2}], b: 3}", form{Title: "default", Weights: map[string]float64{"a": 1, "b": 3}}},
 		"empty map":                            {"weights: {}", form{Title: "default", Weights: map[string]float64{}}},
 		"map whose content is commented out":   {"weights:\n#  a: 1\n", form{Title: "default"}},
 		"map of lists":                         {"groups: {a: [x, y], b: []}", form{Title: "default", Groups: map[string][]string{"a": {"x", "y"}, "b": {}}}},

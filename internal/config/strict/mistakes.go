@@ -10,7 +10,7 @@ type Mistake struct {
 	File string
 	// Line counts from 1, Column in bytes too; 0 where only the line is known.
 	Line, Column int
-	// Path is the key as one would name it: metrics.drop[2]. It is empty
+	// Path is the key as one would name it: alertmanager.endpoints[2]. It is empty
 	// where the file as a whole is meant.
 	Path string
 	// Text has the value found and the accepted values.

@@ -22,7 +22,7 @@ func (w *activity) update(st *device, d *collector.Device) {
 	w.attribute(st, d)
 	st.chargeEnergy()
 	for _, a := range st.allocations {
-		a.account(w.now, w.previous, &w.firsts)
+		a.account(w.now, w.previous)
 	}
 	st.fit()
 }

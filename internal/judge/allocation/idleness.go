@@ -10,12 +10,14 @@ const bridge = time.Minute
 
 // account adds the time since the previous Snapshot by the state of the
 // allocation.
-func (a *allocation) account(now, previous time.Time, firsts *firsts) {
+func (a *allocation) account(now, previous time.Time) {
 	i := &a.idleness
 	a.measure()
 	switch i.state {
 	case active:
-		firsts.observe(a, now)
+		if i.last.IsZero() && !i.firstUncertain && !a.after.IsZero() {
+			i.first = now
+		}
 		i.last, i.measured = now, true
 		i.from, i.pending, i.unknownFrom = time.Time{}, 0, time.Time{}
 	case unattributable:

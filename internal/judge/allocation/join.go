@@ -238,9 +238,6 @@ func (j *join) settle(st *device) {
 		current = append(current, a)
 		a.relabel()
 		j.configure(a)
-		if !a.after.IsZero() {
-			j.firsts.of(a.labels[len(a.labels)-1])
-		}
 		st.inherit(a)
 	}
 	clear(st.allocations[len(current):])

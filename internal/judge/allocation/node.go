@@ -17,7 +17,6 @@ type node struct {
 	devices  map[string]*device
 	order    []*device // of the latest Snapshot
 	pods     *podmap.Map
-	firsts   firsts
 	// released: a source has released its devices.
 	released bool
 }

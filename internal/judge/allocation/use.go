@@ -83,9 +83,6 @@ func (u *use) take(r *collector.Reading) {
 	case collector.FPGAComputeUnitState:
 		u.busy = u.busy || len(r.Labels) > 1 && r.Labels[1] == "running" && r.Value == 1
 		return
-	case collector.FPGAQueueLength:
-		u.busy = u.busy || r.Value > 0
-		return
 	default:
 		return
 	}

@@ -1,7 +1,6 @@
 package allocation_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -71,7 +70,6 @@ func TestFPGA(t *testing.T) {
 		{"another image", f(runs(7)), f(runs(0)), "active"},
 		{"a unit runs", f(runs(7)), f(runs(7), set(collector.FPGAComputeUnitState, 1, "0", "running")), "active"},
 		{"no unit runs", f(runs(7)), f(runs(7), set(collector.FPGAComputeUnitState, 0, "0", "running")), "idle"},
-		{"commands wait", f(runs(7)), f(runs(7), set(collector.FPGAQueueLength, 3, "0", "pending")), "active"},
 		{"only states of units are known", f(set(collector.FPGAComputeUnitState, 1, "0", "idle")), f(set(collector.FPGAComputeUnitState, 1, "0", "idle")), ""},
 		{"the source has failed", f(runs(7)), f(runs(7), down), ""},
 	} {
@@ -217,20 +215,20 @@ func TestApply(t *testing.T) {
 	r.want(collector.AllocationInfo, "B a 1")
 }
 
-// TestFirstActivity: the time until the first activity is observed once, and only if
-// the start of the allocation and the first activity were observed.
+// TestFirstActivity: the first activity is known only if the start of the allocation and
+// all the time since were observed.
 func TestFirstActivity(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		first podmap.Allocation
 		uses  []fact // 10 s apart, from the start of the allocation
-		want  []uint64
+		want  string // since the start of the allocation
 	}{
-		{"after half a minute", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0), compute(0), compute(0), compute(0.5), compute(0), compute(0.5)), []uint64{3: 1, 12: 0}},
-		{"active from the start", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0.5), compute(0.5)), []uint64{1, 12: 0}},
-		{"not active yet", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0), compute(0)), []uint64{12: 0}},
-		{"activity unknown at the start", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(engine("encoder", 0), compute(0), compute(1)), []uint64{12: 0}},
-		{"start not observed", alloc("a", gpu, gpuA), f(compute(0), compute(1)), nil},
+		{"after half a minute", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0), compute(0), compute(0), compute(0.5), compute(0), compute(0.5)), "30s"},
+		{"active from the start", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0.5), compute(0.5)), "0s"},
+		{"not active yet", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0), compute(0)), ""},
+		{"activity unknown at the start", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(engine("encoder", 0), compute(0), compute(1)), ""},
+		{"start not observed", alloc("a", gpu, gpuA), f(compute(0), compute(1)), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t)
@@ -238,15 +236,12 @@ func TestFirstActivity(t *testing.T) {
 			for i, use := range c.uses {
 				r.after(min(time.Duration(i), 1)*10*time.Second, device(gpuA, 0, use))
 			}
-			var got []uint64
-			for _, d := range r.snap.Distributions {
-				if d.Metric != collector.AllocationFirstActivity || fmt.Sprint(d.Labels) != "["+gpu+"]" {
-					t.Errorf("%+v", d)
-				}
-				got = d.Counts
+			got := ""
+			if l := r.j.History().Records[0]; !l.First.IsZero() {
+				got = l.First.Sub(l.Since).String()
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			if got != c.want {
+				t.Errorf("first activity after %q, want %q", got, c.want)
 			}
 		})
 	}

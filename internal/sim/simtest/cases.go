@@ -171,9 +171,6 @@ func Page(r collector.Round) string {
 			fmt.Fprintf(&b, "rejected %s: %s\n", j.Metric.Name, j.Reason)
 		}
 	}
-	for _, d := range r.Distributions {
-		fmt.Fprintf(&b, "%s device=%s counts=%v sum=%v\n", SeriesName(d.Metric, d.Labels), d.Device, d.Counts, d.Sum)
-	}
 	return b.String()
 }
 
