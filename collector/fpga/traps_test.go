@@ -134,7 +134,9 @@ func TestTrap20NeverOpened(t *testing.T) {
 	) {
 		tree := load(t, name)
 		tree.Forbid(forbidden...)
-		tree.Forbid("/sys/devices/*/*/*/firewall.u.*/*") // a read may ask the host
+		if name != "variants/u250-user-only" { // a read may ask the host
+			tree.Forbid("/sys/devices/*/*/*/firewall.u.*/*")
+		}
 		if strings.HasPrefix(name, "v8") {
 			tree.Forbid("/sys/devices/*/*/*/hwmon/*/*_input")
 		}

@@ -31,7 +31,8 @@ var xrt = family{
 		below("dma.*.u.*", "channel_stat_raw"),
 		below("icap.[um].*", "clock_freqs"),
 		below("mig*.m.*", "name", "ecc_enabled", "ecc_status", "ecc_ce_cnt", "ecc_ue_cnt"),
-		below("firewall.m.*", "level", "detected_trip"),
+		below("firewall.[um].*", "level", "detected_trip"),
+		below("firewall.u.*", "detected_time"),
 		below("xmc*.[um].*", "serial_num", "bd_name", "bmc_ver", "exp_bmc_ver", "version", "max_power", "fan_presence", "xmc_power_warn", "xmc_heartbeat_stall", "xmc_heartbeat_count"),
 		below("xmc*.[um].*", xmcFiles()...),
 		below("sysmon.m.*", "temp", "vcc_int", "vcc_aux", "vcc_bram"),
@@ -42,7 +43,7 @@ var xrt = family{
 	),
 	find: findXRT,
 	open: func(e *env) card {
-		return &alveo{env: e, known: map[string]bool{}, clocked: map[string]bool{}, identity: identity{}}
+		return &alveo{env: e, known: map[string]bool{}, clocked: map[string]bool{}, trips: map[string]*trip{}, identity: identity{}}
 	},
 }
 

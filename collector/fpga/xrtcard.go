@@ -24,6 +24,8 @@ type alveo struct {
 	slots []*slotRegion
 	asked bool   // image is known
 	image string // uuids of the loaded images
+	// trips are the trips of firewalls by file, where only the user function is there.
+	trips map[string]*trip
 	// clocked are the clocks that have had a frequency with the image.
 	clocked map[string]bool
 
@@ -33,6 +35,8 @@ type alveo struct {
 	// zero while they are there. unitsLeft: they may be away for a load.
 	units, unitsLeft bool
 	left             time.Time
+	// The driver has taken the card offline, as for a reset, in this round and the last.
+	offline, wasOffline bool
 }
 
 // read implements card.
@@ -69,9 +73,10 @@ func (a *alveo) state(r *reading) (answered bool) {
 	offline, _ := a.flag(r, a.user.file("dev_offline"))
 	away, _ := a.flag(r, a.mgmt.file("dev_offline"))
 	bad, _ := a.flag(r, a.user.file("device_bad_state"))
+	a.offline, a.wasOffline = offline || away, a.offline
 	state := ""
 	switch {
-	case offline || away:
+	case a.offline:
 		state = "offline"
 	case bad:
 		state = "reset_required"
@@ -217,6 +222,9 @@ func (a *alveo) images(r *reading) (answered bool) {
 			if a.asked {
 				r.fs.Forget()
 				clear(a.clocked)
+				for _, t := range a.trips {
+					t.open = false
+				}
 			}
 			a.image = now
 		}

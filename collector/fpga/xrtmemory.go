@@ -8,19 +8,28 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// firewalls sets whether the card's AXI firewalls have cut off the loaded design. Only
-// the management function has their current state: in a virtual machine the driver takes
-// the card offline.
+// firewalls sets whether the card's AXI firewalls have cut off the loaded
+// design. The management function has the current state.
 func (a *alveo) firewalls(r *reading) {
 	var causes []string
-	read, all := 0, a.mgmt.of("firewall")
+	read := 0
+	guest := a.mgmt.dir == ""
+	all, interval := a.mgmt.of("firewall"), time.Duration(0)
+	if guest {
+		all = a.user.of("firewall")
+		// Some drivers ask the host in each read. A trip takes the card offline.
+		if !a.offline && !a.wasOffline {
+			interval = identityInterval
+		}
+	}
 	for i, dir := range all {
-		text, ok := r.text(dir + "/level")
+		text, ok := r.textEvery(interval, dir+"/level")
 		if !ok {
 			continue
 		}
@@ -29,10 +38,17 @@ func (a *alveo) firewalls(r *reading) {
 			r.Reject(collector.FPGAFirewallTripped, collector.RejectType)
 			continue
 		}
+		if guest {
+			at, ok := r.unsigned(collector.FPGAFirewallTripped, interval, dir+"/detected_time")
+			if !ok {
+				continue
+			}
+			tripped = a.tripped(dir, at) && tripped
+		}
 		read++
 		r.SetBool(collector.FPGAFirewallTripped, tripped, "axi"+strconv.Itoa(i))
 		if tripped {
-			text, _ := r.text(dir + "/detected_trip")
+			text, _ := r.textEvery(interval, dir+"/detected_trip")
 			causes = append(causes, parseTrip(text)...)
 		}
 	}
@@ -41,6 +57,30 @@ func (a *alveo) firewalls(r *reading) {
 	}
 	slices.Sort(causes)
 	a.memory.latch(r, "firewall", slices.Compact(causes))
+}
+
+// trip is the last trip of a firewall that the user function has reported.
+type trip struct {
+	time uint64
+	open bool // the card was not reset since
+}
+
+// tripped returns whether the card was not reset since the trip of a firewall at a time.
+// The driver of the user function receives the state from the host with a trip, and takes
+// the card offline until it is reset; it need not receive it again after the reset.
+func (a *alveo) tripped(dir string, at uint64) bool {
+	t := a.trips[dir]
+	switch {
+	case t == nil:
+		t = &trip{time: at, open: a.offline}
+		a.trips[dir] = t
+	case at > t.time:
+		*t = trip{time: at, open: true}
+	}
+	if a.wasOffline && !a.offline {
+		t.open = false
+	}
+	return t.open
 }
 
 // ecc sets the errors of the memory controllers, corrected or not, since the
