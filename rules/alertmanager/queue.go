@@ -107,15 +107,16 @@ func (q queue) done(items []*item) {
 // batchSize is the maximum number of alerts in a request.
 const batchSize = 64
 
-// batch returns the oldest items, and the number of expired items, which it removes.
-func (q queue) batch(now time.Time) (items []*item, expired int) {
+// batch returns the oldest items, at most so many, and the number of expired items, which
+// it removes.
+func (q queue) batch(now time.Time, most int) (items []*item, expired int) {
 	for _, it := range q.sorted() {
 		if it.expired(now) {
 			delete(q, it.key)
 			expired++
 			continue
 		}
-		if items = append(items, it); len(items) == batchSize {
+		if items = append(items, it); len(items) == most {
 			break
 		}
 	}

@@ -31,8 +31,9 @@ type sender struct {
 	stats    stats
 	closed   bool
 	trouble  trouble
-	overrun  int  // alerts dropped since the queue became full; 0 while it is not
-	refusing bool // the last batch was refused
+	overrun  int             // alerts dropped since the queue became full; 0 while it is not
+	refused  map[string]bool // names of alerts, for the log
+	single   int             // alerts that each get a request: one of them was refused
 }
 
 // trouble is a period in which no alert was delivered.
@@ -45,7 +46,7 @@ type trouble struct {
 func newSender(label string, log *slog.Logger) *sender {
 	return &sender{
 		label: label, log: log.With("endpoint", label), work: make(chan struct{}, 1), fresh: make(chan struct{}, 1),
-		queue: queue{}, stop: func() {}, stats: stats{dropped: map[drop]uint64{}, failed: map[reason]uint64{}},
+		queue: queue{}, stop: func() {}, refused: map[string]bool{}, stats: stats{dropped: map[drop]uint64{}, failed: map[reason]uint64{}},
 	}
 }
 
@@ -118,8 +119,10 @@ func (s *sender) run(soft, hard context.Context) {
 		switch a := s.post(hard, batch); {
 		case !a.failed():
 			s.taken(batch)
+		case a.content && len(batch) > 1:
+			s.single = len(batch)
 		case a.content:
-			s.refuse(batch, a.err)
+			s.refuse(batch[0], a.err)
 		case ending:
 			return
 		case hard.Err() == nil:
@@ -132,7 +135,12 @@ func (s *sender) run(soft, hard context.Context) {
 func (s *sender) batch() []*item {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	items, expired := s.queue.batch(time.Now())
+	most := batchSize
+	if s.single > 0 {
+		s.single--
+		most = 1
+	}
+	items, expired := s.queue.batch(time.Now(), most)
 	s.stats.dropped[dropExpired] += uint64(expired)
 	return items
 }
@@ -171,7 +179,7 @@ func (s *sender) taken(batch []*item) {
 	defer s.mu.Unlock()
 	s.queue.done(batch)
 	s.stats.sent += uint64(len(batch))
-	s.stats.success, s.refusing = time.Now(), false
+	s.stats.success = time.Now()
 	if s.overrun > 0 && len(s.queue) < s.capacity {
 		s.log.Info("Queue of alerts is no longer full", "dropped", s.overrun)
 		s.overrun = 0
@@ -179,17 +187,17 @@ func (s *sender) taken(batch []*item) {
 	s.over()
 }
 
-// refuse drops a batch that the endpoint does not accept. Alertmanager keeps the valid
-// alerts of such a batch, and the engine sends a firing alert again.
-func (s *sender) refuse(batch []*item, err error) {
+// refuse drops an alert that the endpoint does not accept. The engine sends a firing alert
+// again.
+func (s *sender) refuse(it *item, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue.done(batch)
-	s.stats.dropped[dropRefused] += uint64(len(batch))
-	if !s.refusing {
-		s.log.Error("Alerts are refused and dropped", "alerts", len(batch), "such_as", batch[0].name, "err", err)
+	s.queue.done([]*item{it})
+	s.stats.dropped[dropRefused]++
+	if !s.refused[it.name] {
+		s.refused[it.name] = true
+		s.log.Error("Alert is refused and dropped", "alert", it.name, "err", err)
 	}
-	s.refusing = true
 	s.over()
 }
 
