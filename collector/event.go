@@ -59,20 +59,6 @@ const (
 	EventOverheating   EventKind = "overheating"
 )
 
-// eventKinds are the kinds that accel_device_events_total can have. An event of
-// another kind is a bug of its Source and is counted as lost.
-var eventKinds = []EventKind{
-	EventMIGConfig, EventRecoveryAction, EventUnavailable, EventPoison, EventPoisonFatal,
-	EventECCSingleBit, EventECCDoubleBit, EventSingleBitStorm, EventRetirement,
-	EventRetirementError, EventPowerSource, EventBusLoss, EventAER,
-	EventReconfiguration, EventDriverLoaded, EventProbeFailed,
-	EventHang, EventHangRecovered, EventQueueReset, EventResetBegin, EventReset, EventResetFailed, EventWedged,
-	EventPCIeRecovery, EventPCIeRecoveryFailed, EventECCUncorrected, EventECCCorrected, EventECCDeferred,
-	EventRetirementLimit, EventRetirementTable, EventBootError, EventThermalShutdown, EventThrottled,
-	EventFirmwareStuck, EventPageFault,
-	EventFirewall, EventClocksStopped, EventLoadFailed, EventOverheating, EventOperational, EventErrorRecord,
-}
-
 // eventBaseline are the kinds whose counters start at 0 with the first round of
 // an NVIDIA GPU.
 var eventBaseline = []EventKind{EventMIGConfig, EventRecoveryAction, EventUnavailable, EventECCDoubleBit}

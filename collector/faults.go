@@ -83,8 +83,7 @@ func (f faults) count(e *Event, known bool, now time.Time) (counted, again bool)
 	if e.Kind == EventDriverLoaded && e.Device == "" {
 		return true, false // of the node, for judges
 	}
-	special := e.Kind == EventXid || e.Kind == EventSXid
-	if e.Device == "" || !special && !slices.Contains(eventKinds, e.Kind) {
+	if e.Device == "" {
 		return false, false
 	}
 	if f[e.Device] == nil && !known && f.unknown() >= maxUnknown {

@@ -21,11 +21,4 @@ var (
 		Labels: []string{"entry"},
 		From:   []string{"exporter"},
 	})
-	BaselineEntries = define(Metric{
-		Name:  "accel_baseline_entries",
-		Help:  "Entries of the baseline catalogue in force. Absent without a catalogue.",
-		Kind:  Gauge,
-		Scope: PerNode,
-		From:  []string{"exporter"},
-	})
 )

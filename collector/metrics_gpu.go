@@ -181,14 +181,6 @@ var (
 		From:   []string{"NVML nvmlDeviceGetRowRemapperHistogram"},
 		Level:  onAttention,
 	})
-	BankRemaps = define(Metric{
-		Name:   "accel_bank_remaps",
-		Help:   "Memory banks replaced by spare ones. From Rubin on, whose memory is repaired by banks.",
-		Kind:   Gauge,
-		Labels: []string{"state"},
-		Values: []string{"state: active, inactive"},
-		From:   []string{"NVML fields 303, 304"},
-	})
 	BankRemapPending = define(Metric{
 		Name:  "accel_bank_remap_pending",
 		Help:  "1 if the remap of a bank is pending until the next reset. Running work is not affected.",

@@ -30,7 +30,7 @@ type dcgmFlags struct {
 func (f *dcgmFlags) add(app *kingpin.Application) {
 	f.fields = &atomic.Pointer[[]uint16]{}
 	f.fields.Store(new([]uint16))
-	app.Flag("dcgm.address", "DCGM host engine to connect to: HOST:PORT, tcp://HOST:PORT, unix:///PATH, /PATH or vsock://CID:PORT. It must be this node's.").PlaceHolder("ADDR").StringVar(&f.address)
+	app.Flag("dcgm.address", "DCGM host engine to connect to: HOST:PORT, tcp://HOST:PORT, unix:///PATH or /PATH. It must be this node's.").PlaceHolder("ADDR").StringVar(&f.address)
 	app.Flag("dcgm.embedded", "Run a host engine of DCGM in a worker process.").BoolVar(&f.embedded)
 	f.addWorker(app)
 }

@@ -10,9 +10,8 @@ import (
 
 // Networks of an Address.
 const (
-	tcp   = "tcp"
-	unix  = "unix"
-	vsock = "vsock"
+	tcp  = "tcp"
+	unix = "unix"
 )
 
 // DefaultPort is the port of a host engine.
@@ -21,7 +20,7 @@ const DefaultPort = 5555
 // Address is the endpoint of a host engine.
 type Address struct {
 	network string
-	// target is host:port, the absolute path of a socket, or cid:port.
+	// target is host:port or the absolute path of a socket.
 	target string
 }
 
@@ -33,7 +32,7 @@ func (a Address) String() string {
 	return a.network + "://" + a.target
 }
 
-const addressForms = "HOST:PORT, tcp://HOST:PORT, unix:///PATH, /PATH or vsock://CID:PORT"
+const addressForms = "HOST:PORT, tcp://HOST:PORT, unix:///PATH or /PATH"
 
 // maxAddress bounds an address, in bytes; the path of a socket has at most 107.
 const maxAddress = 300
@@ -58,13 +57,10 @@ func ParseAddress(s string) (Address, error) {
 		if !path.IsAbs(target) || path.Clean(target) != target || len(target) > 107 || target == "/" {
 			return bad("not the absolute path of a socket")
 		}
-	case tcp, vsock:
+	case tcp:
 		host, port, err := splitPort(target)
 		if err != nil {
 			return bad(err.Error())
-		}
-		if _, err := strconv.ParseUint(host, 10, 32); network == vsock && err != nil {
-			return bad("the context id is no number")
 		}
 		target = net.JoinHostPort(host, port)
 	default:

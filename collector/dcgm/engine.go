@@ -71,19 +71,13 @@ func (e *engine) open() error {
 		return e.opened("dcgmStartEmbedded", err)
 	}
 	a := e.options.Address
-	symbol, args := "dcgmConnect_v2", []string{a.target, "0"}
-	switch a.network {
-	case unix:
-		args[1] = "1"
-	case vsock:
-		symbol, args = "dcgmConnect_v3", []string{a.String()}
-		if !has(symbol) {
-			return fmt.Errorf("%w: %s: DCGM %s has no %s; vsock:// takes 4.5 or newer", collector.ErrMismatch, a, e.lib.version, symbol)
-		}
+	socket := "0"
+	if a.network == unix {
+		socket = "1"
 	}
-	stop, err := dcgm.Init(dcgm.Standalone, args...)
+	stop, err := dcgm.Init(dcgm.Standalone, a.target, socket)
 	e.stop = stop
-	return e.opened(symbol+" "+a.String(), err)
+	return e.opened("dcgmConnect_v2 "+a.String(), err)
 }
 
 // opened returns the error of a call that connects.

@@ -199,7 +199,7 @@ func TestRefusals(t *testing.T) {
 // Without a function of the library, what needs it is absent and the rest is
 // present.
 func TestOlderLibrary(t *testing.T) {
-	missing := []string{"dcgmHealthSet", "dcgmProfGetSupportedMetricGroups", "dcgmGetGpuInstanceHierarchy", "dcgmGetNvLinkLinkStatus", "dcgmGetCpuHierarchy", "dcgmGetGpuStatus", "dcgmHostengineVersionInfo", "dcgmConnect_v3"}
+	missing := []string{"dcgmHealthSet", "dcgmProfGetSupportedMetricGroups", "dcgmGetGpuInstanceHierarchy", "dcgmGetNvLinkLinkStatus", "dcgmGetCpuHierarchy", "dcgmGetGpuStatus", "dcgmHostengineVersionInfo"}
 	inChild(t, setting{scenario: "hgx-nvswitch", missing: missing}, func(s *sampling) {
 		s.open(Options{Profiling: ProfilingOn, Fields: []uint16{150, 1120}})
 		s.Until("temperatures", func(r collector.Round, err error) bool {

@@ -45,8 +45,6 @@ var fastFields = []field{
 	plain(nvml.FI_DEV_REMAPPED_UNC, collector.RowRemaps, one, "uncorrected"),
 	plain(nvml.FI_DEV_REMAPPED_PENDING, collector.RowRemapPending, one),
 	plain(nvml.FI_DEV_REMAPPED_FAILURE, collector.RowRemapFailed, one),
-	plain(nvml.FI_DEV_ACTIVE_BANK_REMAPPINGS, collector.BankRemaps, one, "active"),
-	plain(nvml.FI_DEV_INACTIVE_BANK_REMAPPINGS, collector.BankRemaps, one, "inactive"),
 	plain(nvml.FI_DEV_BANK_REMAPPER_HISTOGRAM_MAX, collector.BankRemapGroups, one, "max"),
 	plain(nvml.FI_DEV_BANK_REMAPPER_HISTOGRAM_NONE, collector.BankRemapGroups, one, "none"),
 	plain(nvml.FI_DEV_PENDING_BANK_REMAPPING, collector.BankRemapPending, one),

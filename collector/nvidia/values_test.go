@@ -153,8 +153,6 @@ func TestValues(t *testing.T) {
 			has(0, 1, collector.NVLinkTrafficDisabled, "4"),
 			has(0, 1, collector.NVLinkUp, "5"),
 			lacks(0, collector.NVLinkTrafficDisabled, "5"),
-			has(3, 5, collector.BankRemaps, "active"),
-			has(3, 1, collector.BankRemaps, "inactive"),
 			has(3, 1, collector.BankRemapPending),
 			has(3, 30, collector.BankRemapGroups, "max"),
 			has(3, 2, collector.BankRemapGroups, "none"),

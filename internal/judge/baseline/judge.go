@@ -56,9 +56,6 @@ func (j *Judge) Judge(snap *collector.Snapshot) {
 			d.Readings = append(d.Readings, c.judge(d, snap.Node, j.options.Labels, designs)...)
 		}
 	}
-	if c != nil {
-		snap.Node = append(snap.Node, collector.Reading{Metric: collector.BaselineEntries, Value: float64(len(c.Entries))})
-	}
 }
 
 // judge compares one device with its entry and with the designs that its
