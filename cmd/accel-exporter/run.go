@@ -232,7 +232,7 @@ func (p *serving) watch(file *strict.File, f *flags, j *judges) {
 		inputs = append(inputs, p.fields.input)
 	}
 	if p.alerts != nil {
-		p.registry.MustRegister(p.alerts.engine, p.alerts.notifier)
+		p.registry.MustRegister(append(p.alerts.engine.Metrics(), p.alerts.notifier)...)
 		if p.alerts.input != nil {
 			inputs = append(inputs, p.alerts.input)
 		}

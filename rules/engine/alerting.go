@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,63 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/template"
 )
+
+// State is the state of an alert.
+type State string
+
+// An alert that has resolved is Inactive.
+const (
+	Inactive State = "inactive"
+	Pending  State = "pending"
+	Firing   State = "firing"
+)
+
+// Alert is one alert of one rule. Its Labels identify it. The time of an event
+// that has not happened is zero.
+type Alert struct {
+	// Labels are the labels of the series that raised the alert and of the
+	// rule, with alertname. The notifier adds the external labels.
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	State       State             `json:"state"`
+	// Value is the value of the expression when it last yielded the alert.
+	Value model.SampleValue `json:"value"`
+	// ActiveAt is when the alert became pending, FiredAt when it started to
+	// fire, ResolvedAt when it resolved.
+	ActiveAt   time.Time `json:"active_at,omitzero"`
+	FiredAt    time.Time `json:"fired_at,omitzero"`
+	ResolvedAt time.Time `json:"resolved_at,omitzero"`
+	// KeepFiringSince is when the expression stopped yielding an alert that
+	// keep_firing_for keeps firing.
+	KeepFiringSince time.Time `json:"keep_firing_since,omitzero"`
+	// LastSentAt is when the alert was last passed to Options.Notify, and
+	// ValidUntil the end of that notification: a receiver without a newer one
+	// resolves the alert then.
+	LastSentAt time.Time `json:"last_sent_at,omitzero"`
+	ValidUntil time.Time `json:"valid_until,omitzero"`
+	// GeneratorURL is a page that shows the alert; empty without
+	// Options.ExternalURL.
+	GeneratorURL string `json:"generator_url,omitempty"`
+}
+
+// EndsAt is the end that a notification carries: when the alert resolved, else
+// ValidUntil.
+func (a *Alert) EndsAt() time.Time {
+	if !a.ResolvedAt.IsZero() {
+		return a.ResolvedAt
+	}
+	return a.ValidUntil
+}
+
+// Urgency is smaller for more urgent alerts: by state, then by severity.
+func (a *Alert) Urgency() int {
+	state := slices.Index([]State{Firing, Pending, Inactive}, a.State)
+	severity := slices.Index([]string{"critical", "warning", "info"}, a.Labels["severity"])
+	if severity < 0 {
+		severity = 3
+	}
+	return 4*state + severity
+}
 
 // resolvedRetention is how long a resolved alert is sent again, for a receiver
 // that was away when it resolved.
@@ -225,4 +283,46 @@ func (a *alert) due(now time.Time, resend time.Duration) bool {
 
 func compareAlerts(a, b Alert) int {
 	return labels.Compare(labels.FromMap(a.Labels), labels.FromMap(b.Labels))
+}
+
+// maxExpanded bounds the text of one template, in bytes.
+const maxExpanded = 16 << 10
+
+// variables are the definitions that Prometheus puts before each template.
+const variables = "{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}{{$externalURL := .ExternalURL}}{{$value := .Value}}"
+
+// expander expands the templates of one rule at one time.
+type expander struct {
+	url *url.URL
+	at  time.Time
+	// query evaluates an expression of a template.
+	query template.QueryFunc
+}
+
+// expand returns the text of one label or annotation. For a template that fails
+// the text shows the error, which is returned too.
+func (x *expander) expand(ctx context.Context, alert, text string, about any) (string, error) {
+	if !strings.Contains(text, "{{") {
+		return text, nil
+	}
+	made, err := template.NewTemplateExpander(ctx, variables+text, "__alert_"+alert, about, model.TimeFromUnixNano(x.at.UnixNano()), x.query, x.url, nil).Expand()
+	switch {
+	case err != nil:
+		return fmt.Sprintf("<error expanding template: %s>", templateError(err)), err
+	case len(made) > maxExpanded:
+		return strings.ToValidUTF8(made[:maxExpanded], "") + "…", nil
+	}
+	return strings.ToValidUTF8(made, "\uFFFD"), nil
+}
+
+// templateError is the text of err without the internal template name and
+// line, which are not part of the rule file.
+func templateError(err error) string {
+	text := err.Error()
+	if _, rest, ok := strings.Cut(text, "template: __alert_"); ok {
+		if _, rest, ok = strings.Cut(rest, ": "); ok {
+			return rest
+		}
+	}
+	return text
 }

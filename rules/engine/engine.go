@@ -1,7 +1,17 @@
+// Package engine evaluates Prometheus rule files on the node: recording and
+// alerting rules with the semantics of Prometheus, through its PromQL engine,
+// over a bounded memory of recent samples of the exporter's page.
+//
+// The *.yaml files of package rules are built in. An Engine reads the page at
+// its interval, and at once after Trigger, evaluates the groups that are due
+// and passes alerts to a function. It calls no device. A rule that fails,
+// panics, runs too long or reads too many samples loses that evaluation; the
+// other rules are evaluated.
 package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -13,8 +23,7 @@ import (
 	"github.com/prometheus/prometheus/promql"
 )
 
-// Engine evaluates rules. It is safe for concurrent use and a
-// prometheus.Collector of the engine's metrics.
+// Engine evaluates rules. It is safe for concurrent use.
 type Engine struct {
 	o        Options
 	external *url.URL // Options.ExternalURL
@@ -70,13 +79,10 @@ type rule struct {
 	yield  int
 }
 
-// New returns an Engine that has evaluated nothing yet. The error names every
-// invalid option.
+// New returns an Engine that has evaluated nothing yet. The error is of
+// Options.ExternalURL.
 func New(o Options) (*Engine, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, fmt.Errorf("rules: %w", err)
-	}
+	o = o.withDefaults()
 	external, err := url.Parse(o.ExternalURL)
 	if err != nil {
 		return nil, fmt.Errorf("rules: ExternalURL: %w", err)
@@ -185,4 +191,33 @@ func (g *group) copyState(old *group) {
 			rest[r.key()] = same[1:]
 		}
 	}
+}
+
+// Query evaluates an expression over the samples in memory at the time at. It finds
+// only series of metrics that some rule reads, and the latest samples that rules
+// recorded.
+func (e *Engine) Query(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.query(ctx, expr, at)
+}
+
+// query is Query for a caller that has locked mu.
+func (e *Engine) query(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
+	q, err := e.promql.NewInstantQuery(ctx, e.ring, nil, expr, at)
+	if err != nil {
+		return nil, err
+	}
+	defer q.Close()
+	result := q.Exec(ctx)
+	if result.Err != nil {
+		return nil, result.Err
+	}
+	switch v := result.Value.(type) {
+	case promql.Vector:
+		return v, nil
+	case promql.Scalar:
+		return promql.Vector{{T: v.T, F: v.V}}, nil
+	}
+	return nil, errors.New("the expression yields neither an instant vector nor a scalar")
 }

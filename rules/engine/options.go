@@ -2,13 +2,10 @@ package engine
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/common/model"
 )
 
 // Options configure an Engine. Page is required; the zero value of any other
@@ -73,18 +70,13 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// withDefaults returns o with its defaults filled in. The error names every
-// invalid option.
-func (o Options) withDefaults() (Options, error) {
-	var errs []error
+// withDefaults returns o with its defaults filled in.
+func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Rules == nil {
-		o.Rules = &Set{}
 	}
 	if o.Notify == nil {
 		o.Notify = func([]Alert) {}
@@ -92,18 +84,5 @@ func (o Options) withDefaults() (Options, error) {
 	o.Interval = cmp.Or(o.Interval, 15*time.Second)
 	o.Resend = cmp.Or(o.Resend, time.Minute)
 	o.Limits = o.Limits.withDefaults()
-	if o.Page == nil {
-		errs = append(errs, errors.New("option Page is missing"))
-	}
-	if o.Interval < time.Second || o.Interval > time.Hour {
-		errs = append(errs, fmt.Errorf("option Interval is %v; accepted is 1s to 1h", o.Interval))
-	}
-	for _, labels := range []map[string]string{o.Labels, o.ExternalLabels} {
-		for name := range labels {
-			if !model.LegacyValidation.IsValidLabelName(name) {
-				errs = append(errs, fmt.Errorf("label %q: invalid label name", name))
-			}
-		}
-	}
-	return o, errors.Join(errs...)
+	return o
 }

@@ -4,63 +4,53 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// Limits of evaluations that events trigger. Each owes a pause. NVML, the kernel log and
-// the failing device each report one fault, so pauses up to credit may be outstanding:
-// only a storm waits.
+// Limits of evaluations that events trigger: one in each gap, and burst at once, because
+// NVML, the kernel log and the failing device each report one fault. Only a storm waits.
 const (
-	gap    = time.Second
-	credit = 3 * gap
+	gap   = time.Second
+	burst = 4
 )
-
-// pace is when an event may trigger an evaluation.
-type pace struct{ paid time.Time } // the end of all pauses
-
-// ready is when the next event may trigger an evaluation.
-func (p *pace) ready() time.Time { return p.paid.Add(-credit) }
-
-// spend adds the pause for an evaluation that started at now.
-func (p *pace) spend(now time.Time) {
-	if now.After(p.paid) {
-		p.paid = now
-	}
-	p.paid = p.paid.Add(gap)
-}
 
 // Run evaluates at once, at each interval and after Trigger, until ctx is done.
 func (e *Engine) Run(ctx context.Context) {
 	wake := time.NewTimer(0)
 	defer wake.Stop()
 	page := e.o.Now() // when the page is read next
-	asked := false
-	var events pace
+	events := rate.NewLimiter(rate.Every(gap), burst)
+	var event time.Time // when an event is evaluated; zero if none waits
 	last := page
 	for {
-		event := e.trigger
-		if asked {
-			event = nil
+		trigger := e.trigger
+		if !event.IsZero() {
+			trigger = nil
 		}
+		came := false
 		select {
 		case <-ctx.Done():
 			return
-		case <-event:
-			asked = true
+		case <-trigger:
+			came = true
 		case <-wake.C:
 		}
 		now := e.o.Now()
 		if set := collector.ClockSet(last, now); set.Abs() > e.o.Interval {
 			e.restart(set)
 			// These are wall times, like the times of nextGroup.
-			page, events = now, pace{}
+			page, event, events = now, time.Time{}, rate.NewLimiter(rate.Every(gap), burst)
 		}
 		last = now
+		if came {
+			event = now.Add(events.ReserveN(now, 1).DelayFrom(now))
+		}
 		switch {
-		case asked && !now.Before(events.ready()):
-			asked = false
+		case !event.IsZero() && !now.Before(event):
+			event = time.Time{}
 			e.pass(ctx, now, triggered)
-			events.spend(now)
 		case !now.Before(page) || !now.Before(e.nextGroup(page)):
 			e.pass(ctx, now, due)
 		}
@@ -68,8 +58,8 @@ func (e *Engine) Run(ctx context.Context) {
 			page = page.Add(e.o.Interval * (now.Sub(page)/e.o.Interval + 1))
 		}
 		next := e.nextGroup(page)
-		if asked && events.ready().Before(next) {
-			next = events.ready()
+		if !event.IsZero() && event.Before(next) {
+			next = event
 		}
 		wake.Reset(next.Sub(e.o.Now()))
 	}

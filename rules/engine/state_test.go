@@ -74,7 +74,7 @@ groups:
   - {record: broken, expr: temp * on () temp}
 `)
 	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(w.Engine)
+	r.MustRegister(w.Engine.Metrics()...)
 	gathered(t, r)
 	w.set(`temp{d="a"} 91`, `temp{d="b"} 91`)
 	w.at(0)
@@ -102,7 +102,7 @@ func TestOwnPage(t *testing.T) {
 	w := newWorld(t, group("- alert: Failing\n  expr: accel_rules_evaluation_failures_total > 0\n- record: broken\n  expr: up * on () {__name__=~\"up|accel_rules_skipped\"}"), func(o *engine.Options) {
 		o.Page = r
 	})
-	r.MustRegister(w.Engine)
+	r.MustRegister(w.Engine.Metrics()...)
 	w.at(0)
 	w.at(time.Minute)
 	if diff := cmp.Diff([]string{"firing Failing group=g"}, w.alerts()); diff != "" {
@@ -128,15 +128,4 @@ func gathered(t *testing.T, g prometheus.Gatherer) string {
 		}
 	}
 	return b.String()
-}
-
-// TestOptions: the error names every invalid option.
-func TestOptions(t *testing.T) {
-	_, err := engine.New(engine.Options{Page: new(world), Interval: time.Millisecond, Labels: map[string]string{"a-b": "c"}})
-	if err == nil || !strings.Contains(err.Error(), "option Interval is 1ms; accepted is 1s to 1h") || !strings.Contains(err.Error(), `"a-b"`) {
-		t.Errorf("%v", err)
-	}
-	if _, err := engine.New(engine.Options{}); err == nil {
-		t.Error("options without Page are accepted")
-	}
 }

@@ -47,20 +47,7 @@ func (s *stats) rules(groups []*group) {
 	}
 }
 
-func (s *stats) all() []prometheus.Collector {
-	return []prometheus.Collector{s.failures, s.hits, s.skipped, s.last}
-}
-
-// Describe implements prometheus.Collector.
-func (e *Engine) Describe(ch chan<- *prometheus.Desc) {
-	for _, c := range e.stats.all() {
-		c.Describe(ch)
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (e *Engine) Collect(ch chan<- prometheus.Metric) {
-	for _, c := range e.stats.all() {
-		c.Collect(ch)
-	}
+// Metrics returns the engine's own metrics.
+func (e *Engine) Metrics() []prometheus.Collector {
+	return []prometheus.Collector{e.stats.failures, e.stats.hits, e.stats.skipped, e.stats.last}
 }
