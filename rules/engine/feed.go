@@ -2,7 +2,6 @@ package engine
 
 import (
 	"math"
-	"slices"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/model"
@@ -60,70 +59,25 @@ func (f *feed) base() *labels.Builder {
 	return f.builder
 }
 
-// family adds the samples of a family that some rule reads.
+// family adds the samples of a family that some rule reads. The page has no histogram, and
+// the one summary, of Go's garbage collector, is left out.
 func (f *feed) family(r *ring, family *dto.MetricFamily) {
-	if !slices.ContainsFunc(suffixes(family.GetType()), func(suffix string) bool {
-		_, read := r.needs.of(family.GetName() + suffix)
-		return read
-	}) {
+	if _, read := r.needs.of(family.GetName()); !read {
 		return
 	}
 	for _, m := range family.Metric {
-		f.metric(r, family, m)
-	}
-}
-
-// suffixes are the suffixes of the names of a family's series.
-func suffixes(t dto.MetricType) []string {
-	switch t {
-	case dto.MetricType_HISTOGRAM:
-		return []string{"_bucket", "_sum", "_count"}
-	case dto.MetricType_SUMMARY:
-		return []string{"", "_sum", "_count"}
-	}
-	return []string{""}
-}
-
-// metric adds the samples of one metric.
-func (f *feed) metric(r *ring, family *dto.MetricFamily, m *dto.Metric) {
-	add := func(v float64, suffix string, more ...labels.Label) {
 		b := f.base()
 		for _, p := range m.GetLabel() {
 			b.Set(p.GetName(), p.GetValue())
 		}
-		for _, l := range more {
-			b.Set(l.Name, l.Value)
+		b.Set(model.MetricNameLabel, family.GetName())
+		switch family.GetType() {
+		case dto.MetricType_COUNTER:
+			f.add(r, r.get(b.Labels(), false), m.GetCounter().GetValue())
+		case dto.MetricType_GAUGE:
+			f.add(r, r.get(b.Labels(), false), m.GetGauge().GetValue())
+		case dto.MetricType_UNTYPED:
+			f.add(r, r.get(b.Labels(), false), m.GetUntyped().GetValue())
 		}
-		b.Set(model.MetricNameLabel, family.GetName()+suffix)
-		f.add(r, r.get(b.Labels(), false), v)
-	}
-	at := func(label string, v float64) labels.Label {
-		return labels.Label{Name: label, Value: labels.FormatOpenMetricsFloat(v)}
-	}
-	switch family.GetType() {
-	case dto.MetricType_HISTOGRAM:
-		h := m.GetHistogram()
-		for _, b := range h.GetBucket() {
-			if !math.IsInf(b.GetUpperBound(), 1) { // it is the count
-				add(float64(b.GetCumulativeCount()), "_bucket", at(model.BucketLabel, b.GetUpperBound()))
-			}
-		}
-		count := float64(h.GetSampleCount())
-		add(count, "_bucket", at(model.BucketLabel, math.Inf(1)))
-		add(h.GetSampleSum(), "_sum")
-		add(count, "_count")
-	case dto.MetricType_SUMMARY:
-		s := m.GetSummary()
-		for _, q := range s.GetQuantile() {
-			add(q.GetValue(), "", at(model.QuantileLabel, q.GetQuantile()))
-		}
-		add(s.GetSampleSum(), "_sum")
-		add(float64(s.GetSampleCount()), "_count")
-	case dto.MetricType_COUNTER:
-		add(m.GetCounter().GetValue(), "")
-	case dto.MetricType_GAUGE:
-		add(m.GetGauge().GetValue(), "")
-	default:
-		add(m.GetUntyped().GetValue(), "")
 	}
 }

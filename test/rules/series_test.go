@@ -32,18 +32,13 @@ type generated struct {
 	// many it changes, odd in how many it is NaN or infinite, reset in how
 	// many it starts again.
 	churn, move, odd, reset int
-	buckets                 [4]uint64
-	sum                     float64
 }
 
 // What the series are about.
 var (
-	gauges     = []string{"temp", "util", "state", "info"}
-	counters   = []string{"errors_total", "bytes_total"}
-	histograms = []string{"latency_seconds"}
-	summaries  = []string{"size_bytes"}
-	devices    = []string{"d0", "d1", "d2"}
-	bounds     = [4]float64{0.1, 0.5, 1, 5}
+	gauges   = []string{"temp", "util", "state", "info"}
+	counters = []string{"errors_total", "bytes_total"}
+	devices  = []string{"d0", "d1", "d2"}
 )
 
 func newExporter(r *rand.Rand) *exporter {
@@ -71,12 +66,6 @@ func newExporter(r *rand.Rand) *exporter {
 	}
 	for _, name := range counters {
 		add(name, dto.MetricType_COUNTER)
-	}
-	for _, name := range histograms {
-		add(name, dto.MetricType_HISTOGRAM)
-	}
-	for _, name := range summaries {
-		add(name, dto.MetricType_SUMMARY)
 	}
 	return e
 }
@@ -109,7 +98,7 @@ func (g *generated) step(r *rand.Rand) {
 		g.alive = !g.alive
 	}
 	if chance(r, g.reset) {
-		g.value, g.buckets, g.sum = 0, [4]uint64{}, 0
+		g.value = 0
 	}
 	if !chance(r, g.move) {
 		return
@@ -117,10 +106,6 @@ func (g *generated) step(r *rand.Rand) {
 	switch g.kind {
 	case dto.MetricType_COUNTER:
 		g.value += float64(r.IntN(5))
-	case dto.MetricType_HISTOGRAM, dto.MetricType_SUMMARY:
-		i := r.IntN(len(g.buckets))
-		g.buckets[i]++
-		g.sum += bounds[i]
 	default:
 		g.value = oneOf(r, 0, 1, 1, 2, 50, 85, 91, 99.5, -3)
 	}
@@ -140,24 +125,6 @@ func (g *generated) metric(r *rand.Rand) *dto.Metric {
 		m.Counter = &dto.Counter{Value: &v}
 	case dto.MetricType_GAUGE:
 		m.Gauge = &dto.Gauge{Value: &v}
-	case dto.MetricType_HISTOGRAM:
-		h := &dto.Histogram{SampleSum: &g.sum}
-		var n uint64
-		for i, in := range g.buckets {
-			n += in
-			if i < len(bounds)-1 {
-				h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: &bounds[i], CumulativeCount: proto.Uint64(n)})
-			}
-		}
-		if h.SampleCount = &n; g.churn == 0 { // the last bucket may be there, too
-			h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: proto.Float64(math.Inf(1)), CumulativeCount: &n})
-		}
-		m.Histogram = h
-	case dto.MetricType_SUMMARY:
-		m.Summary = &dto.Summary{
-			SampleSum: &g.sum, SampleCount: proto.Uint64(g.buckets[0] + g.buckets[1]),
-			Quantile: []*dto.Quantile{{Quantile: proto.Float64(0.5), Value: proto.Float64(g.value)}, {Quantile: proto.Float64(1), Value: &v}},
-		}
 	default:
 		m.Untyped = &dto.Untyped{Value: &v}
 	}
