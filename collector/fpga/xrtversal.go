@@ -225,8 +225,7 @@ func parseSDM(text string) (sensors []sdmSensor) {
 	return sensors
 }
 
-// parseNumbers parses the lines KEY:number of vmr_status, clk_scaling_stat_raw and
-// cu_stat.
+// parseNumbers parses the lines KEY:number of vmr_status and clk_scaling_stat_raw.
 func parseNumbers(text string) map[string]uint64 {
 	out := map[string]uint64{}
 	for key, value := range keyValues(text) {
