@@ -80,14 +80,19 @@ func (l *loader) read(file string, data []byte) {
 	if parsed == nil {
 		errs = errs[:1] // it decodes the file twice
 	}
+	var nodes struct{ Groups []struct{ Rules []yaml.Node } }
+	_ = yaml.Unmarshal(data, &nodes) // the parser has reported the error
 	for _, err := range errs {
-		l.mistakes = append(l.mistakes, fmt.Errorf("%s: %w", file, err))
+		at := file
+		if e, ok := errors.AsType[*rulefmt.Error](err); ok {
+			g := slices.IndexFunc(parsed.Groups, func(g rulefmt.RuleGroup) bool { return g.Name == e.Group && len(g.Rules) >= e.Rule })
+			at, err = fmt.Sprintf("%s:%d: %s", file, nodes.Groups[g].Rules[e.Rule-1].Line, e.RuleName), e.Err.Unwrap()
+		}
+		l.mistakes = append(l.mistakes, fmt.Errorf("%s: %w", at, err))
 	}
 	if len(errs) > 0 {
 		return
 	}
-	var nodes struct{ Groups []struct{ Rules []yaml.Node } }
-	_ = yaml.Unmarshal(data, &nodes) // as the parser has
 	for i, spec := range parsed.Groups {
 		g := &Group{File: file, Name: spec.Name, Interval: time.Duration(spec.Interval), Limit: spec.Limit}
 		for n, r := range spec.Rules {

@@ -56,11 +56,11 @@ func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"groups: 5":                                            "f.yaml: yaml: unmarshal errors:\n  line 1: cannot unmarshal !!int `5` into []rulefmt.RuleGroup",
 		"groups: [{name: a}, {name: a}]":                       `groupname: "a" is repeated in the same file`,
-		rule("alert: A\n    expr: up =\n"):                     `f.yaml: 5:11: group "g", rule 1, "A": could not parse expression: 1:4: parse error: unexpected "="`,
+		rule("alert: A\n    expr: up =\n"):                     `f.yaml:4: A: could not parse expression: 1:4: parse error: unexpected "="`,
 		rule("alert: A\n    exprs: up"):                        "f.yaml: yaml: unmarshal errors:\n  line 5: field exprs not found in type rulefmt.Rule",
 		rule("alert: A\n    expr: up[5m]"):                     "f.yaml:4: A: found an expression that yields a range vector; accepted is an instant vector or a scalar",
 		rule("{alert: A, expr: up}\n  - {alert: A, expr: up}"): "f.yaml:5: A: found a second time, first at f.yaml:4; accepted is once",
-		rule("alert: A\n    expr: up\n    annotations:\n      a: '{{ $labls.b }}'"): `undefined variable "$labls"`,
+		rule("alert: A\n    expr: up\n    annotations:\n      a: '{{ $labls.b }}'"): `f.yaml:4: A: annotation "a": template: __alert_A:1: undefined variable "$labls"`,
 	} {
 		_, err := engine.Parse(map[string][]byte{"f.yaml": []byte(text)})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -112,7 +112,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("got  %swant %s", out.String(), want)
 	}
 	// Both mistakes of a rule are reported, and the rules of the other file returned.
-	if err == nil || strings.Count(err.Error(), bad+": ") != 2 || len(set.Groups) != 2 {
+	if err == nil || strings.Count(err.Error(), bad+":1: A: ") != 2 || len(set.Groups) != 2 {
 		t.Errorf("%v, %v", set, err)
 	}
 }
