@@ -48,13 +48,10 @@ type labels map[string]string
 // Set implements kingpin.Value.
 func (l labels) Set(s string) error {
 	name, value, found := strings.Cut(s, "=")
-	switch _, again := l[name]; {
-	case !found || name == "":
+	if !found || name == "" {
 		return errors.New("NAME=VALUE is accepted")
-	case again:
-		return fmt.Errorf("each name is accepted once, and there is %s=%s already", name, l[name])
 	}
-	l[name] = value
+	l[name] = value // of a name that is given twice, the last
 	return nil
 }
 
@@ -82,13 +79,6 @@ func explain(app *kingpin.Application, args []string, err error) error {
 	context, unparsed := app.ParseContext(args)
 	if unparsed != nil {
 		return fmt.Errorf("%w%s", err, suggestion(app, err))
-	}
-	for _, e := range context.Elements { // again, as repeatable flags have values by now
-		if flag, ok := e.Clause.(*kingpin.FlagClause); ok {
-			if l, ok := flag.Model().Value.(labels); ok {
-				clear(l)
-			}
-		}
 	}
 	for _, e := range context.Elements {
 		flag, ok := e.Clause.(*kingpin.FlagClause)

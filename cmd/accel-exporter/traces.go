@@ -66,16 +66,6 @@ func openTraces(t *traceFlags, f *podFlags, log *slog.Logger) (*trace.Sender, er
 	if t.endpoint == "" {
 		return nil, nil
 	}
-	if t.headersFile != "" {
-		if err := checkHeaders(t.headersFile); err != nil {
-			return nil, fmt.Errorf("--otlp.headers-file: %w", err)
-		}
-	}
-	if t.caFile != "" {
-		if err := checkCAs(t.caFile); err != nil {
-			return nil, fmt.Errorf("--otlp.ca-file: %w", err)
-		}
-	}
 	return trace.NewSender(trace.Options{
 		Endpoint: t.receiver, HeadersFile: t.headersFile, CAFile: t.caFile, Version: version.Version,
 		Host: f.nodeOrHost(), Node: f.node, Log: log,
