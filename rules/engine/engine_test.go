@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,128 +10,6 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
-
-// step is one evaluation: its page and the expected alerts.
-type step struct {
-	at   time.Duration
-	page string // "" keeps the previous page, "-" removes its series
-	want []string
-}
-
-// TestAlerts evaluates the rules of each test case on a sequence of pages. test/rules
-// compares all states and series with those of Prometheus.
-func TestAlerts(t *testing.T) {
-	const minute = time.Minute
-	for name, c := range map[string]struct {
-		rules string
-		steps []step
-	}{
-		"without for": {
-			"- alert: Hot\n  expr: temp > 90", []step{
-				{0, "temp 80", nil},
-				{minute, "temp 91", []string{"firing Hot"}},
-				{2 * minute, "temp 80", []string{"resolved Hot"}},
-			},
-		},
-		"pending, then firing": {
-			"- alert: Hot\n  expr: temp > 90\n  for: 2m", []step{
-				{0, "temp 91", []string{"pending Hot"}},
-				{minute, "temp 95", []string{"pending Hot"}},
-				{2 * minute, "", []string{"firing Hot"}},
-				{3 * minute, "temp 1", []string{"resolved Hot"}},
-			},
-		},
-		"keep_firing_for": {
-			"- alert: Hot\n  expr: temp > 90\n  keep_firing_for: 3m", []step{
-				{0, "temp 91", []string{"firing Hot"}},
-				{minute, "temp 1", []string{"firing Hot"}},
-				{2 * minute, "temp 91", []string{"firing Hot"}},
-				{3 * minute, "temp 1", []string{"firing Hot"}},
-				{5 * minute, "", []string{"firing Hot"}},
-				{6 * minute, "", []string{"resolved Hot"}},
-			},
-		},
-		"a resolved alert is kept for 15 minutes": {
-			"- alert: Hot\n  expr: temp > 90", []step{
-				{0, "temp 91", []string{"firing Hot"}},
-				{minute, "temp 1", []string{"resolved Hot"}},
-				{16 * minute, "", []string{"resolved Hot"}},
-				{16*minute + time.Second, "", nil},
-			},
-		},
-		"the first sample is no increase": {
-			"- alert: Xid\n  expr: increase(xids_total[10m]) > 0", []step{
-				{0, "xids_total 7", nil},
-				{minute, "xids_total 7", nil},
-				{2 * minute, "xids_total 8", []string{"firing Xid"}},
-			},
-		},
-		"a target that is up": {
-			"- alert: Up\n  expr: up{job=\"accel-exporter\",instance=\"n1\"} == 1", []step{
-				{0, "temp 1", []string{"firing Up"}},
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, group(c.rules))
-			for _, s := range c.steps {
-				switch s.page {
-				case "":
-				case "-":
-					w.set("other 1")
-				default:
-					w.set(s.page)
-				}
-				w.at(s.at)
-				if diff := cmp.Diff(s.want, w.alerts()); diff != "" {
-					t.Fatalf("after %v (-want +got):\n%s", s.at, diff)
-				}
-			}
-		})
-	}
-}
-
-// TestSending: a firing alert is sent at once and every minute. A resolved alert is
-// sent for 15 minutes. Each notification carries the time at which it ends: later for an
-// alert about a device, which an exporter that restarts must not resolve.
-func TestSending(t *testing.T) {
-	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  for: 15s"), func(o *engine.Options) { o.ExternalURL = "http://n1:9100" })
-	sent := map[string]int{}
-	for tick := range 4 * 30 {
-		temp := 91
-		if tick >= 4*5 {
-			temp = 1
-		}
-		w.set(fmt.Sprint("temp ", temp), fmt.Sprintf(`temp{device="a"} %d`, temp))
-		w.at(time.Duration(tick) * 15 * time.Second)
-		w.mu.Lock()
-		for _, a := range w.sent {
-			valid := 4 * time.Minute
-			if a.Labels["device"] != "" {
-				valid = 15 * time.Minute
-			}
-			if a.State == engine.Firing && (!a.ValidUntil.Equal(w.now.Add(valid)) || !a.EndsAt().Equal(a.ValidUntil)) {
-				t.Errorf("at %v valid until %v, ends at %v", w.now, a.ValidUntil, a.EndsAt())
-			}
-			if a.State == engine.Inactive && !a.EndsAt().Equal(w.start.Add(5*time.Minute)) {
-				t.Errorf("resolved at %v", a.EndsAt())
-			}
-			if !strings.HasPrefix(a.GeneratorURL, "http://n1:9100/") {
-				t.Errorf("generator URL %q", a.GeneratorURL)
-			}
-		}
-		w.mu.Unlock()
-		for _, s := range w.take() {
-			sent[s]++
-		}
-	}
-	// Firing from 15 s to 5 min: at 15 s and then every 75 s, the first tick
-	// after a minute. Resolved from 5 to 20 min likewise.
-	want := map[string]int{"firing Hot": 4, "resolved Hot": 13, "firing Hot device=a": 4, "resolved Hot device=a": 13}
-	if diff := cmp.Diff(want, sent); diff != "" {
-		t.Error(diff)
-	}
-}
 
 // TestFailure: the alerts of a rule that fails are kept and sent. Other rules are
 // evaluated.
@@ -226,43 +103,5 @@ func TestApply(t *testing.T) {
 	w.at(3 * time.Minute)
 	if got := w.alerts(); got != nil {
 		t.Errorf("without rules: %v", got)
-	}
-}
-
-// TestSameLabels: a rule fails if two series of its result have the same labels.
-func TestSameLabels(t *testing.T) {
-	w := newWorld(t, group(`
-- record: r
-  expr: '{__name__=~"temp|wet"}'
-- alert: A
-  expr: '{__name__=~"temp|wet"} > 0'
-- record: good
-  expr: temp
-`))
-	w.set("temp 1", "wet 1")
-	w.at(0)
-	for _, name := range []string{"r", "A"} {
-		if r := w.rule(name); r.Health != engine.HealthError || !strings.Contains(r.LastError, "same labels") {
-			t.Errorf("%s: %s, %q", name, r.Health, r.LastError)
-		}
-	}
-	if got := w.query("good"); len(got) != 1 {
-		t.Errorf("good: %v", got)
-	}
-}
-
-// TestLimitOfGroup: a rule fails if its result exceeds the limit of its group, as in
-// Prometheus.
-func TestLimitOfGroup(t *testing.T) {
-	w := newWorld(t, "groups: [{name: g, limit: 1, rules: [{record: r, expr: temp}, {alert: A, expr: temp > 0}]}]")
-	w.set(`temp{d="1"} 1`, `temp{d="2"} 1`)
-	w.at(0)
-	for _, name := range []string{"r", "A"} {
-		if r := w.rule(name); r.Health != engine.HealthError || !strings.Contains(r.LastError, "limit is 1") {
-			t.Errorf("%s: %s, %q", name, r.Health, r.LastError)
-		}
-	}
-	if got := w.alerts(); got != nil {
-		t.Errorf("alerts: %v", got)
 	}
 }

@@ -37,18 +37,6 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// TestAnnotationsFollow: the annotations of an alert that fires on are sent as they are now.
-func TestAnnotationsFollow(t *testing.T) {
-	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  annotations: {note: '{{ $value }} degrees'}"))
-	for i, want := range []string{"91 degrees", "95 degrees"} {
-		w.set("temp " + strings.Fields(want)[0])
-		w.at(time.Duration(i) * 2 * time.Minute)
-		if got := w.sent[len(w.sent)-1].Annotations["note"]; len(w.sent) != i+1 || got != want {
-			t.Errorf("sent %d times, now %q, want %q", len(w.sent), got, want)
-		}
-	}
-}
-
 // TestTemplateSize: the text of a template is bounded.
 func TestTemplateSize(t *testing.T) {
 	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  annotations: {note: '{{ printf `%100000d` 1 }}'}"))

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/prometheus/model/value"
 	"google.golang.org/protobuf/proto"
 
 	dto "github.com/prometheus/client_model/go"
@@ -118,7 +119,8 @@ func (g *generated) metric(r *rand.Rand) *dto.Metric {
 	}
 	v := g.value
 	if chance(r, g.odd) {
-		v = oneOf(r, math.NaN(), math.Inf(1), math.Inf(-1))
+		// A page has no staleness markers: its NaN of those bits is a NaN.
+		v = oneOf(r, math.NaN(), math.Float64frombits(value.StaleNaN), math.Inf(1), math.Inf(-1))
 	}
 	switch g.kind {
 	case dto.MetricType_COUNTER:
