@@ -262,6 +262,12 @@ func TestJudge(t *testing.T) {
 			devices:   []collector.Device{n3000("F", afuA, 1)},
 			want:      []string{"F held/afu want " + afuA + " have " + afuA + ": 0", "F held/interface want ce48969398f05f33946d560708be108a have ce48969398f05f33946d560708be108a: 0"},
 		},
+		"a card that is allocated by its region": {
+			catalogue: "none",
+			options:   baseline.Options{Resources: func(string) []string { return []string{"fpga.intel.com/region-" + interfaceA} }},
+			devices:   []collector.Device{n3000("F", afuA, 1)},
+			want:      []string{"F held/interface want " + interfaceA + " have " + interfaceA + ": 0"},
+		},
 		"an allocated card has another function": {
 			catalogue: "none",
 			options:   baseline.Options{Resources: func(string) []string { return []string{promisedA} }},
