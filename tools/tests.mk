@@ -68,6 +68,3 @@ engines: build debian ## the rules in vmalert and Thanos Ruler; the first run ta
 
 fleet-cost: ## the cost of each rule for a Prometheus with 8,000 GPUs: FLEET="-nodes 100"
 	go -C test run ./fleet $(FLEET)
-
-compare: ## compare a metrics page (file or URL) with nvidia-smi -q -x of the same machine: XML=smi.xml PAGE=http://node:19400/metrics
-	@go -C tools run ./compare $(abspath $(XML)) $(if $(findstring ://,$(PAGE)),$(PAGE),$(abspath $(PAGE)))

@@ -3,10 +3,8 @@ package compare
 import (
 	_ "embed"
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,22 +12,9 @@ import (
 //go:embed fields.tsv
 var fieldTable string
 
-type verdict string
-
-const (
-	equal       verdict = "equal"
-	near        verdict = "near"
-	differs     verdict = "differs"
-	absentHere  verdict = "absent here"
-	absentThere verdict = "absent there"
-	neither     verdict = "absent in both"
-	noSeries    verdict = "without a series"
-)
-
-// result is the comparison of one field of one GPU.
-type result struct {
+// difference is a field of a GPU that differs, or that one side does not have.
+type difference struct {
 	gpu, field, xml, series, value string
-	verdict                        verdict
 }
 
 // row is a line of fields.tsv.
@@ -56,7 +41,7 @@ func fields() (rows []row, err error) {
 
 // compare compares nvidia-smi's XML with a page of the same machine. GPUs are
 // matched by PCI address, or else by UUID.
-func compare(xml, text []byte) ([]result, error) {
+func compare(xml, text []byte) ([]difference, error) {
 	rows, err := fields()
 	if err != nil {
 		return nil, err
@@ -69,68 +54,53 @@ func compare(xml, text []byte) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var results []result
-	used := map[string]bool{}
+	var differences []difference
 	judge := func(gpu string, e elements, device string) {
 		for _, r := range rows {
-			if (r.expr[0] == '/') == (gpu == "") && e.know(r.expr) {
-				results = append(results, r.judge(gpu, e, p, device, used))
+			if (r.expr[0] == '/') != (gpu == "") || !e.know(r.expr) {
+				continue
+			}
+			text, want, lost, isNumber := e.eval(r.expr)
+			if value, ok := p.lookup(r.series, device); !r.agree(text, want, lost, isNumber, value, ok) {
+				differences = append(differences, difference{gpu, alternative.ReplaceAllString(r.expr, ""), text, r.series, value})
 			}
 		}
 	}
 	judge("", machine, "")
 	matched := map[string]bool{}
 	for _, g := range gpus {
-		at := address(g)
-		device := p.device(at, first(g["uuid"]))
+		at := shortAddress(g.first("pci/pci_bus_id"))
+		device := p.device(at, g.first("uuid"))
 		if device == "" {
-			results = append(results, result{at, "gpu", at, "accel_device_info", "", differs})
+			differences = append(differences, difference{at, "gpu", at, "accel_device_info", ""})
 			continue
 		}
 		matched[device] = true
 		judge(at, g, device)
-		for _, path := range slices.Sorted(maps.Keys(g)) {
-			if t := g[path][0]; !used[path] && !absent(t) {
-				results = append(results, result{at, path, t, "", "", noSeries})
-			}
-		}
 	}
 	for _, s := range p["accel_device_info"] {
 		if l := s.labels; s.whole() && !matched[l["device"]] {
-			results = append(results, result{l["pci_address"], "gpu", "", "accel_device_info", l["device"], differs})
+			differences = append(differences, difference{l["pci_address"], "gpu", "", "accel_device_info", l["device"]})
 		}
 	}
-	return results, nil
+	return differences, nil
 }
 
 // alternative matches the further elements of a row, which the table omits.
 var alternative = regexp.MustCompile(`\|\S+`)
 
-// judge compares one field.
-func (r row) judge(gpu string, e elements, p page, device string, used map[string]bool) result {
-	text, want, lost, isNumber := e.eval(r.expr, used)
-	value, ok := p.lookup(r.series, device)
-	res := result{gpu: gpu, field: alternative.ReplaceAllString(r.expr, ""), xml: text, series: r.series, value: value, verdict: differs}
-	_, label := splitLabel(r.series)
-	got, err := strconv.ParseFloat(value, 64)
-	switch apart := math.Abs(got - want); {
-	case text == "" && !ok:
-		res.verdict = neither
-	case text == "":
-		res.verdict = absentThere
-	case !ok:
-		res.verdict = absentHere
-	case label != "":
-		if same(text, value, label) {
-			res.verdict = equal
-		}
-	case err != nil || !isNumber:
-	case apart <= lost+1e-9*math.Abs(want):
-		res.verdict = equal
-	case apart <= max(r.absolute, r.relative*max(math.Abs(want), math.Abs(got))):
-		res.verdict = near
+// agree reports whether the text of nvidia-smi, "" for none, and the value of the page
+// are the same, as far as digits and tolerance permit.
+func (r row) agree(text string, want, lost float64, isNumber bool, value string, ok bool) bool {
+	if text == "" || !ok {
+		return (text != "") == ok
 	}
-	return res
+	if _, label := splitLabel(r.series); label != "" {
+		return same(text, value, label)
+	}
+	got, err := strconv.ParseFloat(value, 64)
+	tolerance := max(lost+1e-9*math.Abs(want), r.absolute, r.relative*max(math.Abs(want), math.Abs(got)))
+	return err == nil && isNumber && math.Abs(got-want) <= tolerance
 }
 
 // same compares the text of nvidia-smi with the value of a label.
@@ -162,8 +132,6 @@ func (s sample) whole() bool {
 	return s.labels["class"] == "gpu" && s.labels["vendor"] == "nvidia" && s.labels["profile"] == ""
 }
 
-func address(g elements) string { return shortAddress(first(g["pci/pci_bus_id"])) }
-
 // shortAddress is a PCI address as the kernel prints it: the domain has four digits
 // where they suffice.
 func shortAddress(long string) string {
@@ -171,11 +139,4 @@ func shortAddress(long string) string {
 		long = strings.TrimPrefix(long, "0000")
 	}
 	return strings.ToLower(long)
-}
-
-func first(texts []string) string {
-	if len(texts) == 0 {
-		return ""
-	}
-	return texts[0]
 }

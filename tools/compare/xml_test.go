@@ -99,9 +99,8 @@ func number(text string) (v, lost float64, ok bool) {
 	return v * scale, lost, true
 }
 
-// eval evaluates an expression of fields.tsv and returns the text of its elements
-// too. It marks them as used.
-func (e elements) eval(expr string, used map[string]bool) (text string, v, lost float64, isNumber bool) {
+// eval evaluates an expression of fields.tsv and returns the text of its elements too.
+func (e elements) eval(expr string) (text string, v, lost float64, isNumber bool) {
 	if path, texts, ok := strings.Cut(strings.TrimPrefix(expr, "#"), "="); ok {
 		n := 0
 		for _, t := range e[path] {
@@ -111,7 +110,6 @@ func (e elements) eval(expr string, used map[string]bool) (text string, v, lost 
 				}
 			}
 		}
-		used[path] = true
 		return strconv.Itoa(n), float64(n), 0, true
 	}
 	sign, isNumber := 1.0, true
@@ -122,7 +120,7 @@ func (e elements) eval(expr string, used map[string]bool) (text string, v, lost 
 		case "-":
 			sign, text = -1, text+" - "
 		default:
-			t := e.first(term, used)
+			t := e.first(term)
 			if t == "" || absent(t) {
 				return "", 0, 0, false
 			}
@@ -137,16 +135,15 @@ func (e elements) eval(expr string, used map[string]bool) (text string, v, lost 
 // omits the elements of processes where there is none.
 func (e elements) know(expr string) bool {
 	for _, term := range strings.Fields(expr) {
-		if len(term) > 1 && term[0] != '#' && e.first(term, map[string]bool{}) == "" {
+		if len(term) > 1 && term[0] != '#' && e.first(term) == "" {
 			return false
 		}
 	}
 	return true
 }
 
-func (e elements) first(paths string, used map[string]bool) string {
+func (e elements) first(paths string) string {
 	for _, p := range strings.Split(paths, "|") {
-		used[p] = true
 		if len(e[p]) > 0 {
 			return e[p][0]
 		}
