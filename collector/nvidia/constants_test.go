@@ -14,8 +14,8 @@ import (
 )
 
 // TestChangedConstants checks that this package follows the driver wherever it
-// uses a constant of nvml.h whose value depends on the release. The table is
-// written by go -C test run ./nvml FILE.
+// uses a constant of nvml.h whose value depends on the release. The table has the
+// values in the headers of go-nvml's releases.
 func TestChangedConstants(t *testing.T) {
 	// drivers are the versions in the columns of the table.
 	drivers := []string{"550.54.15", "575.51.03", "580.65.06", "590.48.01", "595.91.07", "615.36.04"}
