@@ -3,8 +3,6 @@ module github.com/accel-exporter/accel-exporter/test
 go 1.26.8
 
 require (
-	github.com/NVIDIA/go-dcgm v1.4611.0
-	github.com/NVIDIA/go-nvml v0.13.4-1
 	github.com/accel-exporter/accel-exporter v0.0.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
@@ -55,7 +53,6 @@ require (
 	github.com/aws/smithy-go v1.27.5 // indirect
 	github.com/bboreham/go-loser v0.0.0-20230920113527-fcc2c21820a3 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
-	github.com/bits-and-blooms/bitset v1.25.0 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect

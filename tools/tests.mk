@@ -14,9 +14,6 @@ test-kubelet: ## podmap with a real kubelet; needs root, the first build takes m
 test-apiserver test-hpa test-remediator: build build-remediator debian ## with a real API server, autoscaler, Alertmanager; needs root, the first build takes long
 	@$(MAKE) --no-print-directory -C test/kubelet $(@:test-%=%)
 
-test-dcgm: sim ## the simulated libdcgm through NVIDIA's bindings, compared with the simulated NVML
-	$(E2E) ./dcgm/...
-
 test-rules: debian ## the rules through promtool
 	.cache/prometheus/usr/bin/promtool check rules rules/*.yaml
 	ls -S rules/tests/*.yaml | GOGC=800 xargs -n 1 -P $$(nproc) .cache/prometheus/usr/bin/promtool test rules

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -111,6 +113,44 @@ func TestDCGMFails(t *testing.T) {
 		})
 	}
 	n.t = t
+}
+
+// TestDCGMAgrees: a value that DCGM alone reads of a GPU is the value that NVML has.
+func TestDCGMAgrees(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"h100-8", "b200-8", "a100", "l40s", "t4"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file, err := os.ReadFile("testdata/golden/" + name + ".metrics")
+			if err != nil {
+				t.Fatal(err)
+			}
+			values := func(page string) map[string]float64 {
+				all := map[string]float64{}
+				for line := range strings.Lines(page) {
+					series, value, _ := strings.Cut(strings.TrimSpace(line), "} ")
+					if v, err := strconv.ParseFloat(value, 64); err == nil && strings.Contains(series, `device="GPU-`) {
+						all[series+"}"] = v
+					}
+				}
+				return all
+			}
+			nvml := values(string(file))
+			n := startDCGM(t, name, []string{"--frozen=600"}, "--no-collector.nvidia", "--no-collector.kernellog", "--dcgm.embedded", "--health.catalogue="+patient(t))
+			page := n.until(dcgmUp, `^accel_throttle_seconds_total\{device="GPU-`, `^accel_energy_joules_total\{device="GPU-`)
+			compared := 0
+			for series, v := range values(normalise(page)) {
+				if want, ok := nvml[series]; ok {
+					if compared++; math.Abs(v-want) > 1e-9*math.Abs(want) {
+						t.Errorf("%s is %v, not %v", series, v, want)
+					}
+				}
+			}
+			if compared < 100 {
+				t.Errorf("%d values compared", compared)
+			}
+		})
+	}
 }
 
 // TestDCGMAlone checks the verdicts on a GPU that DCGM alone reads: of an Xid, a
