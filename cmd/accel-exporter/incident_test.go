@@ -277,28 +277,6 @@ func TestRelease(t *testing.T) {
 	n.until(attached...) // while the file exists
 }
 
-// TestNoOrphan kills the exporter with SIGKILL and checks that its worker ends.
-func TestNoOrphan(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct{ name, fault string }{{"idle", ""}, {"hung", "hang"}} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			state, flags := compile(t, scenario)
-			n, process := startProcess(t, state, nil, flags...)
-			n.until(`^accel_device_up\{.*\} 1`)
-			pid := n.worker()
-			if tc.fault != "" {
-				n.sim("inject", tc.fault, "all")
-			}
-			if err := process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			n.stop()
-			n.poll(func() bool { return gone(pid) }, func() string { return "the end of worker " + strconv.Itoa(pid) })
-		})
-	}
-}
-
 // gone reports whether a process has ended; zombies have.
 func gone(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
