@@ -129,19 +129,10 @@ var sentinels = map[string]error{
 	"absent": ErrAbsent, "restart": ErrRestart, "driver": ErrDriver, "mismatch": ErrMismatch, "other": errors.New("no luck"),
 }
 
-// work is the main of a well-behaved worker named w. It pushes an Xid 79 each
-// time it gets SIGUSR1.
+// work is the main of a well-behaved worker named w.
 func work(sample func(context.Context) (Round, error)) {
-	usr1 := make(chan os.Signal, 16)
-	signal.Notify(usr1, syscall.SIGUSR1)
-	events := make(chan Event)
-	go func() {
-		for range usr1 {
-			events <- Event{Time: time.Now(), Device: "GPU-a", Kind: EventXid, Code: 79}
-		}
-	}()
 	in, out := WorkerIO()
-	if err := Serve(in, out, &fakeSource{name: "w", sample: sample}, events); err != nil {
+	if err := Serve(in, out, &fakeSource{name: "w", sample: sample}, nil); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -24,6 +24,18 @@ func onBus(pci, driver string) Device {
 	return d
 }
 
+// driverAndBus runs a Sampler of NVIDIA's driver and the PCI core, which begins with
+// the devices of an earlier process.
+func driverAndBus(t *testing.T, nvml, bus *fakeSource, recall ...Device) *Sampler {
+	s := NewSampler(DefaultSettings())
+	s.Add(nvml, Cover{Class: GPU, Vendor: "nvidia"})
+	s.Add(bus, Cover{Class: GPU, Bus: true}, Cover{Class: FPGA, Bus: true})
+	s.Recall(recall...)
+	run(t, s)
+	tick()
+	return s
+}
+
 // TestWitness: readings of a witness are added to the device at the same PCI
 // address. accel_device_seen is 1 for each source that sees the device, else 0.
 func TestWitness(t *testing.T) {
@@ -64,11 +76,7 @@ func TestWitness(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				nvml, bus := newFake("nvidia", c.nvml...), newFake("pcie", c.bus...)
 				nvml.answer(Round{Devices: c.nvml}, c.nvmlErr)
-				s := NewSampler(DefaultSettings())
-				s.Add(nvml, Cover{Class: GPU, Vendor: "nvidia"})
-				s.Add(bus, Cover{Class: GPU, Bus: true}, Cover{Class: FPGA, Bus: true})
-				run(t, s)
-				tick()
+				s := driverAndBus(t, nvml, bus)
 				expect(t, s, []*Metric{PowerWatts, DeviceUp, PCIeGeneration, DeviceInfo, DeviceSeen}, c.want...)
 			})
 		})
@@ -104,11 +112,7 @@ func TestLeftItsDriver(t *testing.T) {
 				gpu.Driver = "nvidia" // as sources of sysfs have it
 				mig := Device{ID: part, Parent: "GPU-a", Class: GPU, Vendor: "nvidia", PCI: a, Sampled: time.Now()}
 				nvml, bus := newFake("nvidia", gpu, mig), newFake("pcie", onBus(a, "nvidia"))
-				s := NewSampler(DefaultSettings())
-				s.Add(nvml, Cover{Class: GPU, Vendor: "nvidia"})
-				s.Add(bus, Cover{Class: GPU, Bus: true})
-				run(t, s)
-				tick()
+				s := driverAndBus(t, nvml, bus)
 				nvml.answer(Round{}, nil)
 				bus.answer(Round{Devices: []Device{c.bus}}, nil)
 				tick()

@@ -20,22 +20,21 @@ const patience = 3 * time.Minute
 
 func init() { killPatience = patience }
 
-// newTestProcess returns a Process and the events that it emits. Its nth worker
-// has the nth behaviour; later workers have the last one.
-func newTestProcess(t *testing.T, behaviours ...string) (*Process, <-chan Event) {
+// newTestProcess returns a Process. Its nth worker has the nth behaviour; later
+// workers have the last one.
+func newTestProcess(t *testing.T, behaviours ...string) *Process {
 	t.Helper()
-	events := make(chan Event, 100)
 	p := NewProcess("w", func() *exec.Cmd {
 		b := behaviours[0]
 		behaviours = behaviours[min(1, len(behaviours)-1):]
 		return testCommand(b)
-	}, func(e Event) { events <- e })
+	}, func(Event) {})
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return p, events
+	return p
 }
 
 func sample(t *testing.T, p *Process) (Round, error) {
@@ -93,7 +92,7 @@ func stop(t *testing.T, pid int) {
 }
 
 func TestProcess(t *testing.T) {
-	p, _ := newTestProcess(t, "good")
+	p := newTestProcess(t, "good")
 	if p.PID() != 0 {
 		t.Error("a worker before the first Sample")
 	}
@@ -135,7 +134,7 @@ func TestProcessWorkerEnds(t *testing.T) {
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			t.Parallel()
-			p, _ := newTestProcess(t, behaviour, "good")
+			p := newTestProcess(t, behaviour, "good")
 			_, err := sample(t, p)
 			var exit *WorkerExit
 			if !errors.As(err, &exit) || exit.How != want.how || !errors.Is(err, want.is) || !strings.Contains(err.Error(), want.text) {
@@ -166,7 +165,7 @@ func TestProcessFinalAnswers(t *testing.T) {
 	for arg, want := range sentinels {
 		t.Run(arg, func(t *testing.T) {
 			t.Parallel()
-			p, _ := newTestProcess(t, "error:"+arg, "good")
+			p := newTestProcess(t, "error:"+arg, "good")
 			_, err := sample(t, p)
 			var exit *WorkerExit
 			if reason(err) != reason(want) || errors.As(err, &exit) || !strings.HasPrefix(err.Error(), "sample: ") {
@@ -194,7 +193,7 @@ func TestProcessFinalAnswers(t *testing.T) {
 }
 
 func TestProcessBackoff(t *testing.T) {
-	p, _ := newTestProcess(t, "exit")
+	p := newTestProcess(t, "exit")
 	var waits []time.Duration
 	for range 10 {
 		began := time.Now()
@@ -227,7 +226,7 @@ func TestProcessHung(t *testing.T) {
 	for _, behaviour := range []string{"silent", "hang", "empty", "stopped"} {
 		t.Run(behaviour, func(t *testing.T) {
 			t.Parallel()
-			p, _ := newTestProcess(t, strings.Replace(behaviour, "stopped", "good", 1), "good")
+			p := newTestProcess(t, strings.Replace(behaviour, "stopped", "good", 1), "good")
 			if behaviour == "stopped" {
 				energy(t, p)
 				stop(t, p.PID())
@@ -260,7 +259,7 @@ func TestProcessHung(t *testing.T) {
 // TestProcessStuck: a worker that finds every device stuck is replaced after
 // hungAfter, and its successor is not. One device that answers is enough to keep it.
 func TestProcessStuck(t *testing.T) {
-	p, _ := newTestProcess(t, "stuck:stuck", "stuck:stuck")
+	p := newTestProcess(t, "stuck:stuck", "stuck:stuck")
 	if r, err := sample(t, p); len(r.Devices) != 2 || errors.Is(err, ErrCrashed) {
 		t.Fatalf("Sample: %+v, %v", r, err)
 	}
@@ -277,7 +276,7 @@ func TestProcessStuck(t *testing.T) {
 			t.Fatalf("Sample of the next worker: %+v, %v", r, err)
 		}
 	}
-	p, _ = newTestProcess(t, "stuck:")
+	p = newTestProcess(t, "stuck:")
 	p.hungAfter = 0
 	for range 3 {
 		if r, err := sample(t, p); len(r.Devices) != 2 || errors.Is(err, ErrCrashed) {
@@ -288,7 +287,7 @@ func TestProcessStuck(t *testing.T) {
 
 // TestProcessMemory: a worker above its budget of memory is replaced.
 func TestProcessMemory(t *testing.T) {
-	p, _ := newTestProcess(t, "good")
+	p := newTestProcess(t, "good")
 	if r, err := sample(t, p); err != nil {
 		t.Fatalf("Sample: %+v, %v", r, err)
 	}
@@ -333,25 +332,11 @@ func TestProcessLate(t *testing.T) {
 	}
 }
 
-func TestProcessEvents(t *testing.T) {
-	p, events := newTestProcess(t, "good")
-	energy(t, p)
-	syscall.Kill(p.PID(), syscall.SIGUSR1) // while no Sample is in flight
-	select {
-	case e := <-events:
-		if e.Time.IsZero() || e.Source != "w" || e.Device != "GPU-a" || e.Kind != EventXid || e.Code != 79 {
-			t.Errorf("event is %+v", e)
-		}
-	case <-time.After(patience):
-		t.Fatal("no event")
-	}
-}
-
 func TestProcessRelease(t *testing.T) {
 	for _, behaviour := range []string{"good", "deaf", "hang", "silent", "stopped"} {
 		t.Run(behaviour, func(t *testing.T) {
 			t.Parallel()
-			p, _ := newTestProcess(t, strings.Replace(behaviour, "stopped", "good", 1), "good")
+			p := newTestProcess(t, strings.Replace(behaviour, "stopped", "good", 1), "good")
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 			defer cancel()
 			if _, err := p.Sample(ctx); err != nil && p.PID() == 0 {
@@ -382,7 +367,7 @@ func TestProcessRelease(t *testing.T) {
 }
 
 func TestProcessReleaseForATime(t *testing.T) {
-	p, _ := newTestProcess(t, "good")
+	p := newTestProcess(t, "good")
 	energy(t, p)
 	before := time.Now()
 	if err := p.Release(time.Hour); err != nil {
@@ -411,7 +396,7 @@ func TestProcessReleaseDuringSample(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, _ := newTestProcess(t, "hang")
+			p := newTestProcess(t, "hang")
 			answer := make(chan error, 1)
 			go func() {
 				_, err := p.Sample(t.Context())

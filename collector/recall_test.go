@@ -76,11 +76,7 @@ func TestReservedName(t *testing.T) {
 		passed := onBus(a, "vfio-pci")
 		passed.KubeIDs = []string{"/dev/vfio/65"}
 		nvml, bus := newFake("nvidia", gpu), newFake("pcie", onBus(a, "nvidia"))
-		s := NewSampler(DefaultSettings())
-		s.Add(nvml, Cover{Class: GPU, Vendor: "nvidia"})
-		s.Add(bus, Cover{Class: GPU, Bus: true})
-		run(t, s)
-		tick()
+		s := driverAndBus(t, nvml, bus)
 		nvml.answer(Round{}, nil)
 		bus.answer(Round{Devices: []Device{passed}}, nil)
 		tick()
