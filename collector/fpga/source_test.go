@@ -170,9 +170,16 @@ func TestStuckCardCostsItself(t *testing.T) {
 				}
 			})
 		}
-		// Its late answer is out of date: not reported.
-		b.set(func() { b.cards["0000:02:00.0"].block = nil })
+		// Its late answer is out of date: not reported, though the next read hangs too.
+		again := make(chan struct{})
+		b.set(func() { b.cards["0000:02:00.0"].block = again })
 		close(release)
+		synctest.Wait()
+		if got, _ := round(t, s); !strings.HasPrefix(got["0000:02:00.0"], collector.ReasonStuck) {
+			t.Errorf("its late answer is reported: %q", got["0000:02:00.0"])
+		}
+		b.set(func() { b.cards["0000:02:00.0"].block = nil })
+		close(again)
 		synctest.Wait()
 		got, err := round(t, s)
 		if err != nil || got["0000:02:00.0"] != "age 0s 1" {
