@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,6 +116,16 @@ func TestDCGMFails(t *testing.T) {
 	n.t = t
 }
 
+var placed = regexp.MustCompile(`accel_device_info\{.*device="(GPU-[^"/]*)".*pci_address="(.*?)"`)
+
+// addresses are the GPUs of a page with their addresses.
+func addresses(page string) (list string) {
+	for _, m := range placed.FindAllStringSubmatch(page, -1) {
+		list += m[1] + " " + m[2] + " "
+	}
+	return list
+}
+
 // TestDCGMAgrees: a value that DCGM alone reads of a GPU is the value that NVML has.
 func TestDCGMAgrees(t *testing.T) {
 	t.Parallel()
@@ -138,6 +149,9 @@ func TestDCGMAgrees(t *testing.T) {
 			nvml := values(string(file))
 			n := startDCGM(t, name, []string{"--frozen=600"}, "--no-collector.nvidia", "--no-collector.kernellog", "--dcgm.embedded", "--health.catalogue="+patient(t))
 			page := n.until(dcgmUp, `^accel_throttle_seconds_total\{device="GPU-`, `^accel_energy_joules_total\{device="GPU-`)
+			if nvml, dcgm := addresses(string(file)), addresses(page); nvml != dcgm {
+				t.Errorf("addresses are %s, not %s", dcgm, nvml)
+			}
 			compared := 0
 			for series, v := range values(normalise(page)) {
 				if want, ok := nvml[series]; ok {

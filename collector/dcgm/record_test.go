@@ -3,6 +3,8 @@ package dcgm
 import (
 	"encoding/binary"
 	"math"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -17,12 +19,6 @@ func integer(v int64) *record {
 func double(v float64) *record {
 	r := &record{kind: typeDouble}
 	binary.LittleEndian.PutUint64(r.value[:], math.Float64bits(v))
-	return r
-}
-
-func words(s string) *record {
-	r := &record{kind: typeString}
-	copy(r.value[:], s)
 	return r
 }
 
@@ -56,7 +52,7 @@ func TestNumber(t *testing.T) {
 		"NaN":                {double(math.NaN()), 0, impossible},
 		"infinite":           {double(math.Inf(1)), 0, impossible},
 		"minus infinite":     {double(math.Inf(-1)), 0, impossible},
-		"text":               {words("12"), 0, rejected(collector.RejectType)},
+		"text":               {&record{kind: typeString}, 0, rejected(collector.RejectType)},
 		"no type":            {&record{}, 0, rejected(collector.RejectType)},
 		"status":             {lost, 0, verdict{code: gpuLost}},
 	} {
@@ -66,36 +62,17 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-func TestText(t *testing.T) {
-	sentinel := rejected(collector.RejectSentinel)
-	for text, want := range map[string]verdict{
-		"NVIDIA A100":         isValue,
-		"<<<NULL>>>":          sentinel,
-		"<<<NOT_FOUND>>>":     sentinel,
-		"<<<NOT_PERM>>>":      sentinel,
-		"<<<NOT_SUPPORTED>>>": lacks,
-		"<<<ANYTHING>>>":      sentinel,
-		"<<< not one":         isValue,
-		"":                    {code: noData},
-		"  ":                  {code: noData},
-		"a\nb":                rejected(collector.RejectType),
-		"\xff":                rejected(collector.RejectType),
-	} {
-		if _, why := words(text).text(); why != want {
-			t.Errorf("%q: %+v, want %+v", text, why, want)
-		}
-	}
-	if _, why := integer(3).text(); why.reject != collector.RejectType {
-		t.Errorf("a number is a text: %+v", why)
-	}
-}
+// fit matches what can be a label value.
+var fit = regexp.MustCompile(`^[^\x00-\x1f\x7f\x{FFFD}]+$`)
 
 // For any memory of the library, a value is a number within range or a text fit
 // for a label.
 func FuzzRecord(f *testing.F) {
 	f.Add(uint16(typeInt64), int32(0), uint64(0x7ffffff0), "")
 	f.Add(uint16(typeDouble), int32(-18), math.Float64bits(140737488355328), "")
-	f.Add(uint16(typeString), int32(0), uint64(0), "<<<NOT_PERM>>>")
+	for _, text := range []string{"NVIDIA A100", "<<<NOT_PERM>>>", "<<<NOT_SUPPORTED>>>\x00", "<<<ANYTHING>>>", "  ", "a\nb", "\xff"} {
+		f.Add(uint16(typeString), int32(0), uint64(0), text)
+	}
 	f.Fuzz(func(t *testing.T, kind uint16, status int32, bits uint64, s string) {
 		r := &record{kind: kind, status: status}
 		binary.LittleEndian.PutUint64(r.value[:], bits)
@@ -103,25 +80,12 @@ func FuzzRecord(f *testing.F) {
 			t.Errorf("%v passes for a value", v)
 		}
 		copy(r.value[:], s)
-		if text, why := r.text(); why == isValue && (text == "" || len(text) > maxText) {
+		text, why := r.text()
+		if r.kind == typeString && r.status == 0 && strings.HasPrefix(s, "<<<NOT_SUPPORTED>>>\x00") && why != lacks {
+			t.Errorf("%q: %+v", s, why)
+		}
+		if why == isValue && (!fit.MatchString(text) || len(text) > maxText || strings.HasPrefix(text, "<<<") && strings.Contains(text, ">>>")) {
 			t.Errorf("%q passes for a text", text)
 		}
 	})
-}
-
-func TestPCIAddress(t *testing.T) {
-	for text, want := range map[string]string{
-		"00000000:1B:00.0": "0000:1b:00.0",
-		"0001:01:00.0":     "0001:01:00.0",
-		"10000:01:1f.7":    "10000:01:1f.7",
-		"0000:1b:20.0":     "",
-		"0000:1b:00.8":     "",
-		"1b:00.0":          "",
-		"":                 "",
-		"x:y:z.w":          "",
-	} {
-		if got := pciAddress(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
 }

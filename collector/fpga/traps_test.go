@@ -1,6 +1,8 @@
 package fpga_test
 
 import (
+	"errors"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -150,6 +152,20 @@ func TestTrap20NeverOpened(t *testing.T) {
 		for _, p := range opened(tree) {
 			files = append(files, kindOf(p))
 		}
+	}
+	// Harmful files that are opened, and files that are written, are found.
+	tree := load(t, "xilinx-u250-xrt")
+	tree.Forbid("/sys/devices/*/*/*/device")
+	if err := tree.Edit("note", []byte("#note\tsecret-never-open\t"+u250+"/vendor\n")); err != nil {
+		t.Fatal(err)
+	}
+	fs := mounted(t, tree)
+	sample(t, open(t, fs, quiet))
+	if err := os.WriteFile(fs.Path("bus/pci/devices/0000:5e:00.1/class"), nil, 0o600); !errors.Is(err, syscall.EROFS) {
+		t.Errorf("written: %v", err)
+	}
+	if v := strings.Join(tree.Violations(), "\n"); !strings.Contains(v, "/device\n") || !strings.Contains(v, "/vendor\n") || !strings.Contains(v, "/class") {
+		t.Errorf("found only %q", v)
 	}
 	slices.Sort(files)
 	golden.Compare(t, "testdata/opened.golden", strings.Join(slices.Compact(files), "\n")+"\n")

@@ -55,20 +55,6 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestReadBytesIsBounded(t *testing.T) {
-	long := strings.Repeat("0123456789abcdef", 3*sysfs.Page/16) + "end"
-	f := written(t, "/sys/long\t"+long+"\n")
-	for _, limit := range []int{0, 1, sysfs.Page - 1, sysfs.Page, sysfs.Page + 1, len(long), len(long) + sysfs.Page} {
-		got, err := f.ReadBytes("long", limit)
-		if want := long[:min(limit, len(long))]; err != nil || string(got) != want {
-			t.Errorf("limit %d: %d bytes, %v", limit, len(got), err)
-		}
-	}
-	if got, err := f.Read("long"); len(got) != sysfs.Page || err != nil {
-		t.Errorf("%d bytes, %v; want a page", len(got), err)
-	}
-}
-
 func TestNamesLinkExists(t *testing.T) {
 	f := written(t, "/sys/a/2\t\n/sys/a/10\t\n/sys/a/driver -> ../bus/pci/drivers/dfl-pci\n#dir\t/sys/a/sub\n")
 	if got, err := f.Names("a"); err != nil || !slices.Equal(got, []string{"10", "2", "driver", "sub"}) {
@@ -184,14 +170,6 @@ func TestDeviceGoesWhileOpen(t *testing.T) {
 	release()
 	if err := <-got; sysfs.Errno(err) != syscall.ENODEV {
 		t.Errorf("the device went: %v", err)
-	}
-}
-
-func TestErrno(t *testing.T) {
-	for _, err := range []error{nil, errors.New("x"), fs.ErrNotExist} {
-		if got := sysfs.Errno(err); got != 0 {
-			t.Errorf("%v has errno %v", err, got)
-		}
 	}
 }
 
