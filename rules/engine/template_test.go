@@ -28,8 +28,8 @@ func TestTemplates(t *testing.T) {
 		w.set(lines...)
 		w.at(time.Minute)
 		alerts := w.Alerts()
-		if len(alerts) != 1 || alerts[0].State != engine.Firing {
-			t.Fatalf("%s: the alert does not fire: %v", text, alerts)
+		if len(alerts) != 1 || alerts[0].State != engine.Firing || alerts[0].GeneratorURL != "http://n1/debug/rules#Hot" {
+			t.Fatalf("%s: the alert does not fire, or has another page: %v", text, alerts)
 		}
 		if got := alerts[0].Annotations["note"]; got != want && !(strings.HasPrefix(want, "<") && strings.HasPrefix(got, want)) {
 			t.Errorf("%s: got %q, want %q", text, got, want)
