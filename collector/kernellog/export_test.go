@@ -3,10 +3,21 @@ package kernellog
 import (
 	"bytes"
 	"os"
+	"testing"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
+
+// Tests need the events.
+func init() { lookEvery = time.Hour }
+
+// Retry sets the time between two attempts to open a log.
+func Retry(t *testing.T, every time.Duration) {
+	was := retryEvery
+	retryEvery = every
+	t.Cleanup(func() { retryEvery = was })
+}
 
 // Fed is a log that a test feeds by hand.
 type Fed struct {

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -122,47 +122,44 @@ func TestFileIsFollowed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kmsg")
 	half := record(40, 32)
 	write(t, path, record(1, 13)+"6,2,2000000,-;usb 1-1: new device\n"+record(3, 31)+half[:40], 0)
-	synctest.Test(t, func(t *testing.T) {
-		h := newHeard()
-		s := start(t, kernellog.Options{Path: path, Emit: h.emit})
-		defer s.Close()
-		for _, step := range []struct {
-			name string
-			do   func()
-			want []string
-		}{
-			{"before start", func() {}, []string{"past 13", "past 31"}},
-			{"a line that began before", func() { write(t, path, half[40:], os.O_APPEND) }, []string{"past 32"}},
-			{"grows", func() { write(t, path, record(4, 43), os.O_APPEND) }, []string{"43"}},
-			{"half a line", func() { write(t, path, record(5, 45)[:30], os.O_APPEND) }, nil},
-			{"and the rest", func() { write(t, path, record(5, 45)[30:], os.O_APPEND) }, []string{"45"}},
-			{"truncated", func() { write(t, path, record(6, 48), os.O_TRUNC) }, []string{"48"}},
-			{"rotated", func() {
-				if err := os.Rename(path, path+".1"); err != nil {
-					t.Fatal(err)
-				}
-				write(t, path+".1", record(7, 61), os.O_APPEND)
-			}, []string{"61"}},
-			{"replaced", func() {
-				write(t, path+".1", record(8, 62), os.O_APPEND)
-				write(t, path, record(1, 63), 0)
-			}, []string{"62", "63"}},
-			{"grows again", func() { write(t, path, record(2, 64), os.O_APPEND) }, []string{"64"}},
-		} {
-			step.do()
-			time.Sleep(1100 * time.Millisecond) // ends between two looks at the file
-			if diff := cmp.Diff(step.want, h.take()); diff != "" {
-				t.Errorf("%s: (-want +got):\n%s", step.name, diff)
+	h := newHeard()
+	s := start(t, kernellog.Options{Path: path, Emit: h.emit})
+	for _, step := range []struct {
+		name string
+		do   func()
+		want []string
+	}{
+		{"before start", func() {}, []string{"past 13", "past 31"}},
+		{"a line that began before", func() { write(t, path, half[40:], os.O_APPEND) }, []string{"past 32"}},
+		{"grows", func() { write(t, path, record(4, 43), os.O_APPEND) }, []string{"43"}},
+		{"half a line", func() { write(t, path, record(5, 45)[:30], os.O_APPEND) }, nil},
+		{"and the rest", func() { write(t, path, record(5, 45)[30:], os.O_APPEND) }, []string{"45"}},
+		{"truncated", func() { write(t, path, record(6, 48), os.O_TRUNC) }, []string{"48"}},
+		{"rotated", func() {
+			if err := os.Rename(path, path+".1"); err != nil {
+				t.Fatal(err)
 			}
+			write(t, path+".1", record(7, 61), os.O_APPEND)
+		}, []string{"61"}},
+		{"replaced", func() {
+			write(t, path+".1", record(8, 62), os.O_APPEND)
+			write(t, path, record(1, 63), 0)
+		}, []string{"62", "63"}},
+		{"grows again", func() { write(t, path, record(2, 64), os.O_APPEND) }, []string{"64"}},
+	} {
+		step.do()
+		h.await(t, len(step.want))
+		if diff := cmp.Diff(step.want, h.take()); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", step.name, diff)
 		}
-		round, err := s.Sample(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := readings(round); got["accel_kernel_log_lost_records_total"] != 0 {
-			t.Errorf("%v", got)
-		}
-	})
+	}
+	round, err := s.Sample(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := readings(round); got["accel_kernel_log_lost_records_total"] != 0 {
+		t.Errorf("%v", got)
+	}
 }
 
 func readings(r collector.Round) map[string]float64 {
@@ -188,36 +185,35 @@ func TestTimes(t *testing.T) {
 		"kern  :warn  : [  540.000000] [   T42] NVRM: Xid (PCI:0000:1b:00): 64, x\n"+
 		"May  4 09:59:00 host kernel: NVRM: Xid (PCI:0000:1b:00): 79, an earlier boot\n"+
 		"May  4 10:06:00 host logger: NVRM: Xid (PCI:0000:1b:00): 94, forged\n", 0)
-	synctest.Test(t, func(t *testing.T) {
-		boot := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
-		now := boot.Add(time.Hour)
-		h := newHeard()
-		s := start(t, kernellog.Options{
-			Path: path, Emit: h.emit,
-			Now: func() time.Time { return now }, Boot: func() time.Time { return boot },
-		})
-		defer s.Close()
-		now = now.Add(time.Minute)
-		write(t, path, "4,3,1000000,-;NVRM: Xid (PCI:0000:1b:00): 95, x\n", os.O_APPEND)
-		time.Sleep(time.Second)
-		got := map[uint64]time.Duration{}
-		for _, e := range h.all() {
-			got[e.Code] = e.Time.Sub(boot)
-		}
-		want := map[uint64]time.Duration{
-			13: 90 * time.Second,
-			14: time.Hour, // a clock that ran ahead of ours
-			31: 120500 * time.Millisecond,
-			43: 3*time.Minute + 250*time.Millisecond, 45: 4*time.Minute + 500*time.Millisecond,
-			48: 5 * time.Minute, 61: 6 * time.Minute,
-			62: 6 * time.Minute, // as the line before it
-			63: 8 * time.Minute, 64: 9 * time.Minute,
-			95: 61 * time.Minute,
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("since boot (-want +got):\n%s", diff)
-		}
+	boot := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
+	var minutes atomic.Int64 // since boot
+	minutes.Store(60)
+	h := newHeard()
+	start(t, kernellog.Options{
+		Path: path, Emit: h.emit,
+		Now:  func() time.Time { return boot.Add(time.Duration(minutes.Load()) * time.Minute) },
+		Boot: func() time.Time { return boot },
 	})
+	minutes.Store(61)
+	write(t, path, "4,3,1000000,-;NVRM: Xid (PCI:0000:1b:00): 95, x\n", os.O_APPEND)
+	h.await(t, 11)
+	got := map[uint64]time.Duration{}
+	for _, e := range h.all() {
+		got[e.Code] = e.Time.Sub(boot)
+	}
+	want := map[uint64]time.Duration{
+		13: 90 * time.Second,
+		14: time.Hour, // a clock that ran ahead of ours
+		31: 120500 * time.Millisecond,
+		43: 3*time.Minute + 250*time.Millisecond, 45: 4*time.Minute + 500*time.Millisecond,
+		48: 5 * time.Minute, 61: 6 * time.Minute,
+		62: 6 * time.Minute, // as the line before it
+		63: 8 * time.Minute, 64: 9 * time.Minute,
+		95: 61 * time.Minute,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("since boot (-want +got):\n%s", diff)
+	}
 }
 
 func TestWhatCannotBeRead(t *testing.T) {
@@ -254,22 +250,21 @@ func TestWhatCannotBeRead(t *testing.T) {
 
 func TestLogThatComesLater(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kmsg")
-	synctest.Test(t, func(t *testing.T) {
-		h := newHeard()
-		s := kernellog.New(kernellog.Options{Path: path, Sysfs: t.TempDir(), Emit: h.emit})
-		defer s.Close()
-		if _, err := s.Sample(t.Context()); !errors.Is(err, collector.ErrAbsent) {
-			t.Fatal(err)
-		}
-		write(t, path, record(1, 13), 0)
-		time.Sleep(31 * time.Second)
-		if _, err := s.Sample(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{"past 13"}, h.take()); diff != "" {
-			t.Error(diff)
-		}
-	})
+	kernellog.Retry(t, 10*time.Millisecond)
+	h := newHeard()
+	s := kernellog.New(kernellog.Options{Path: path, Sysfs: t.TempDir(), Emit: h.emit})
+	defer s.Close()
+	if _, err := s.Sample(t.Context()); !errors.Is(err, collector.ErrAbsent) {
+		t.Fatal(err)
+	}
+	write(t, path+".new", record(1, 13), 0)
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+	h.await(t, 1)
+	if diff := cmp.Diff([]string{"past 13"}, h.take()); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // Timestamps without a year, and missing timestamps.

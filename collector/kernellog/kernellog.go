@@ -36,7 +36,7 @@ const Name = "kernellog"
 const DefaultPath = "/dev/kmsg"
 
 // retryEvery is the time between two attempts to open a log.
-const retryEvery = 30 * time.Second
+var retryEvery = 30 * time.Second
 
 // Options are the settings of a Source. Emit is required.
 type Options struct {
@@ -259,14 +259,19 @@ func (s *Source) openFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	return f, s.own(f)
+}
+
+// own keeps a file for Close, or closes it if the Source is closed.
+func (s *Source) own(f *os.File) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		f.Close()
-		return nil, os.ErrClosed
+		return os.ErrClosed
 	}
 	s.open = append(s.open, f)
-	return f, nil
+	return nil
 }
 
 // release closes a file and forgets it.

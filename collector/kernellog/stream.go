@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// pollEvery is the time between two reads of a regular file, or of a device
-	// that does not support polling.
+	// pollEvery is the least time between two reads of a regular file, and the time
+	// between two reads of a device that does not support polling.
 	pollEvery = 200 * time.Millisecond
 	// chunk is the size of a read, in bytes. The kernel returns one record of
 	// at most 8 KiB, and fails where the buffer is smaller.
