@@ -194,7 +194,7 @@ var (
 
 	UtilizationRatio = define(Metric{
 		Name:   "accel_utilization_ratio",
-		Help:   "Share of time in the driver's last sampling window during which the engine had any work, 0 to 1. NVML's media engines (encoder to ofa) are read every 5 s.",
+		Help:   "Share of time in the driver's last sampling window during which the engine had any work, 0 to 1. NVML's media engines (encoder to ofa) are read every 10 s.",
 		Kind:   Gauge,
 		Labels: []string{"engine"},
 		Range:  ratio,
@@ -248,7 +248,7 @@ var (
 	})
 	Processes = define(Metric{
 		Name:   "accel_processes",
-		Help:   "Processes with a context on the device. Absent while the device is in use and NVML lists none because the exporter is outside the host's PID namespace.",
+		Help:   "Processes with a context on the device. NVML is read every 4 s, for graphics and MPS every 12 s while there is no such process. Absent while the device is in use and NVML lists none because the exporter is outside the host's PID namespace.",
 		Kind:   Gauge,
 		Labels: []string{"type"},
 		Values: []string{"type: compute (on AMD GPUs: with /dev/kfd open), graphics, mps"},
@@ -267,7 +267,7 @@ var (
 	})
 	TemperatureLimit = define(Metric{
 		Name:   "accel_temperature_limit_celsius",
-		Help:   "Temperature at which the device takes the action that the label limit names.",
+		Help:   "Temperature at which the device takes the action that the label limit names. NVML is read every minute.",
 		Kind:   Gauge,
 		Labels: []string{"sensor", "limit"},
 		Range:  celsius,
@@ -338,7 +338,7 @@ var (
 	})
 	ClockMax = define(Metric{
 		Name:   "accel_clock_max_hertz",
-		Help:   "Highest clock frequency of the device.",
+		Help:   "Highest clock frequency of the device. NVML is read every minute.",
 		Kind:   Gauge,
 		Labels: []string{"clock"},
 		Values: []string{"clock: graphics, sm, memory, video"},
@@ -374,7 +374,7 @@ var (
 	})
 	PCIeGenerationMax = define(Metric{
 		Name:   "accel_pcie_link_generation_max",
-		Help:   "Highest PCIe generation possible, for the device in this slot and for the device alone.",
+		Help:   "Highest PCIe generation possible, for the device in this slot and for the device alone. NVML is read every minute.",
 		Kind:   Gauge,
 		Labels: []string{"of"},
 		Range:  Range{1, 16},

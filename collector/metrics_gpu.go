@@ -67,7 +67,7 @@ var (
 	})
 	ComputeMode = define(Metric{
 		Name:   "accel_gpu_compute_mode",
-		Help:   "Compute mode of the GPU (which processes may use it): 1 for the current mode, 0 for the others.",
+		Help:   "Compute mode of the GPU (which processes may use it): 1 for the current mode, 0 for the others. Read every minute.",
 		Kind:   Gauge,
 		Labels: []string{"mode"},
 		Range:  boolean,
@@ -77,7 +77,7 @@ var (
 	})
 	PersistenceMode = define(Metric{
 		Name:  "accel_gpu_persistence_mode",
-		Help:  "1 if persistence mode is on: the driver stays initialized on the GPU without a client.",
+		Help:  "1 if persistence mode is on: the driver stays initialized on the GPU without a client. Read every minute.",
 		Kind:  Gauge,
 		Range: boolean,
 		From:  []string{"NVML nvmlDeviceGetPersistenceMode"},
@@ -91,7 +91,7 @@ var (
 	})
 	BAR1Used = define(Metric{
 		Name:  "accel_gpu_bar1_memory_used_bytes",
-		Help:  "BAR1 window in use.",
+		Help:  "BAR1 window in use. NVML is read every minute.",
 		Kind:  Gauge,
 		From:  []string{"NVML nvmlDeviceGetBAR1MemoryInfo", "amdgpu mem_info_vis_vram_used"},
 		Level: onAttention,
@@ -99,7 +99,7 @@ var (
 
 	VGPULicensed = define(Metric{
 		Name:   "accel_vgpu_licensed",
-		Help:   "1 if the vGPU software has a licence for the feature. Absent where the GPU needs none.",
+		Help:   "1 if the vGPU software has a licence for the feature. Absent where the GPU needs none. Read every minute.",
 		Kind:   Gauge,
 		Labels: []string{"feature", "product"},
 		Range:  boolean,
@@ -109,7 +109,7 @@ var (
 
 	ECCMode = define(Metric{
 		Name:   "accel_ecc_mode_enabled",
-		Help:   "1 if ECC is on, now and after the next reset.",
+		Help:   "1 if ECC is on, now and after the next reset. NVML is read every minute.",
 		Kind:   Gauge,
 		Labels: []string{"when"},
 		Range:  boolean,
@@ -128,7 +128,7 @@ var (
 	})
 	ECCAggregateErrors = define(Metric{
 		Name:   "accel_ecc_aggregate_errors_total",
-		Help:   "ECC errors over the life of the board, kept in its InfoROM.",
+		Help:   "ECC errors over the life of the board, kept in its InfoROM. NVML is read every minute.",
 		Kind:   Counter,
 		Labels: []string{"severity", "location"},
 		Values: []string{"severity: corrected, uncorrected", "location: as in accel_ecc_errors_total"},
@@ -174,7 +174,7 @@ var (
 	})
 	RowRemapBanks = define(Metric{
 		Name:   "accel_row_remap_banks",
-		Help:   "Memory banks by how many spare rows they have left.",
+		Help:   "Memory banks by how many spare rows they have left. Read every minute.",
 		Kind:   Gauge,
 		Labels: []string{"spare"},
 		Values: []string{"spare: max, high, partial, low, none"},
@@ -381,7 +381,7 @@ var (
 
 	MIGMode = define(Metric{
 		Name:   "accel_mig_mode_enabled",
-		Help:   "1 if MIG mode is on, now and after the next reset.",
+		Help:   "1 if MIG mode is on, now and after the next reset. Read every 5 s, and after an event of the driver.",
 		Kind:   Gauge,
 		Labels: []string{"when"},
 		Range:  boolean,

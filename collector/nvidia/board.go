@@ -31,7 +31,7 @@ const (
 	maxFans = 16
 )
 
-// readBoard reads the state of the board and of its licences.
+// readBoard reads the state of the board.
 func (g *gpu) readBoard(d *collector.Device, now time.Time) {
 	a, h := &g.asker, g.handle
 	if u, ok := ask(a, callUnrepairable, h.GetUnrepairableMemoryFlag_v1); ok {
@@ -58,7 +58,11 @@ func (g *gpu) readBoard(d *collector.Device, now time.Time) {
 			set32(d, collector.FanSpeed, rpm.Speed, one, strconv.Itoa(int(rpm.Fan)))
 		}
 	}
-	if l, ok := ask(a, callLicenses, h.GetGridLicensableFeatures); ok && l.IsGridLicenseSupported != 0 {
+}
+
+// readLicenses reads the licences of features that are in use.
+func (g *gpu) readLicenses(d *collector.Device) {
+	if l, ok := ask(&g.asker, callLicenses, g.handle.GetGridLicensableFeatures); ok && l.IsGridLicenseSupported != 0 {
 		for _, f := range l.GridLicensableFeatures[:min(int(l.LicensableFeaturesCount), len(l.GridLicensableFeatures))] {
 			readLicense(d, &f)
 		}

@@ -32,11 +32,14 @@ var (
 const (
 	// processInterval is the time between two reads of the process list and of
 	// the utilization by process, which takes a driver two milliseconds.
-	processInterval = 2 * time.Second
+	processInterval = 4 * time.Second
+	// othersRarely is how many reads have one of graphics and MPS processes, while there
+	// are none.
+	othersRarely = 3
 	// sampleWindow is how long a utilization sample of a process is valid. The
 	// driver takes several samples a second and lists a process only in those
 	// during which it ran. A process in none of them was idle.
-	sampleWindow = 3 * time.Second
+	sampleWindow = 5 * time.Second
 	// memoryUnknown is the driver's value for unknown process memory
 	// (NVML_VALUE_NOT_AVAILABLE).
 	memoryUnknown = math.MaxUint64
@@ -52,6 +55,11 @@ type clients struct {
 	// gives none.
 	counts []collector.Reading
 	list   []collector.Client
+	// reads counts the reads. others are the counts of processes that do not compute,
+	// present is whether there were any.
+	reads   int
+	others  []collector.Reading
+	present bool
 
 	// samples are the last sample of each process. The driver's timestamps are
 	// in microseconds.
@@ -73,8 +81,15 @@ func (c *clients) read(d *collector.Device, a *asker, h nvml.Device, now time.Ti
 		c.next = now.Add(processInterval)
 		c.counts, c.list = nil, []collector.Client{}
 		whole := c.ask(a, callCompute, h.GetComputeRunningProcesses, labelCompute)
-		c.ask(a, callGraphics, h.GetGraphicsRunningProcesses, labelGraphics)
-		c.ask(a, callMPS, h.GetMPSComputeRunningProcesses, labelMPS)
+		if c.present || c.reads%othersRarely == 0 {
+			counts, n := len(c.counts), len(c.list)
+			c.ask(a, callGraphics, h.GetGraphicsRunningProcesses, labelGraphics)
+			c.ask(a, callMPS, h.GetMPSComputeRunningProcesses, labelMPS)
+			c.others, c.present = slices.Clone(c.counts[counts:]), len(c.list) > n
+		} else {
+			c.counts = append(c.counts, c.others...)
+		}
+		c.reads++
 		if !whole {
 			c.list = nil // the list is incomplete
 		} else if foreign && len(c.list) == 0 && !idle(d) {

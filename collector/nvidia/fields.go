@@ -79,6 +79,45 @@ func (b *batch) add(fields ...field) {
 // read reads all fields into d. refused, which may be nil, is called for each
 // field that the GPU will never support.
 func (b *batch) read(g *gpu, d *collector.Device, refused func(f field)) {
+	g.readBatches(refused, reading{b, d})
+}
+
+// reading is a batch and the device that gets its values.
+type reading struct {
+	*batch
+	device *collector.Device
+}
+
+// readBatches reads several batches, by one call unless their fields are too many.
+func (g *gpu) readBatches(refused func(f field), list ...reading) {
+	g.values = g.values[:0]
+	for _, b := range list {
+		b.prepare(g)
+		g.values = append(g.values, b.values...)
+	}
+	rest, answered := g.values, false
+	for _, b := range list {
+		kept := 0
+		for i := range b.values {
+			if at := len(g.values) - len(rest); at%maxFields == 0 {
+				answered = g.fieldValues(rest[:min(maxFields, len(rest))])
+			}
+			b.values[i], rest = rest[0], rest[1:]
+			if !answered || b.take(g, b.device, i, refused) {
+				b.fields[kept], b.values[kept] = b.fields[i], b.values[i]
+				kept++
+			}
+		}
+		b.off = g.refused[callFieldValues.index]
+		if kept < len(b.fields) {
+			b.fields, b.values = slices.Clone(b.fields[:kept]), slices.Clone(b.values[:kept])
+		}
+	}
+}
+
+// prepare adds the refused fields that are due again. A value that the library does not
+// write must not be the previous round's.
+func (b *batch) prepare(g *gpu) {
 	if len(b.waiting) > 0 {
 		b.waiting = slices.DeleteFunc(b.waiting, func(f field) bool {
 			due := !g.waits(f.asked())
@@ -88,28 +127,8 @@ func (b *batch) read(g *gpu, d *collector.Device, refused func(f field)) {
 			return due
 		})
 	}
-	if len(b.fields) == 0 {
-		return
-	}
 	for i := range b.values {
-		// A value that the library does not write must not be the previous
-		// round's.
 		b.values[i].NvmlReturn, b.values[i].LatencyUsec = unwritten, -1
-	}
-	kept, answered := 0, false
-	for i := range b.values {
-		if i%maxFields == 0 {
-			part := b.values[i:min(i+maxFields, len(b.values))]
-			answered = g.fieldValues(part)
-		}
-		if !answered || b.take(g, d, i, refused) {
-			b.fields[kept], b.values[kept] = b.fields[i], b.values[i]
-			kept++
-		}
-	}
-	b.off = g.refused[callFieldValues.index]
-	if kept < len(b.fields) {
-		b.fields, b.values = slices.Clone(b.fields[:kept]), slices.Clone(b.values[:kept])
 	}
 }
 

@@ -54,14 +54,14 @@ var fastFields = []field{
 // judged by one of their values within seconds, and each call costs a driver CPU time.
 // On an H100, energy takes 3.3 ms and the PCIe counters 3.1 ms of the 8 ms of all fields;
 // memory temperature and average power one to three on an RTX 5090, measured by others.
-// Energy is charged to pods, and is read as often as the processes.
+// Energy is charged to pods.
 var pacedFields = [...]struct {
 	every  time.Duration
 	more   func(g *gpu, b *batch, d *collector.Device)
 	fields []field
 }{
-	{processInterval, (*gpu).readEnergy, []field{plain(nvml.FI_DEV_TOTAL_ENERGY_CONSUMPTION, collector.EnergyJoules, milli)}},
-	{5 * time.Second, (*gpu).readSteady, []field{
+	{2 * time.Second, (*gpu).readEnergy, []field{plain(nvml.FI_DEV_TOTAL_ENERGY_CONSUMPTION, collector.EnergyJoules, milli)}},
+	{steadyInterval, (*gpu).readSteady, []field{
 		plain(nvml.FI_DEV_MEMORY_TEMP, collector.TemperatureCelsius, one, "memory"),
 		plain(nvml.FI_DEV_POWER_AVERAGE, collector.PowerAverage, milli),
 		powerScope(nvml.FI_DEV_POWER_AVERAGE, nvml.POWER_SCOPE_MEMORY, "memory"),

@@ -30,13 +30,15 @@ type gpu struct {
 	// replaced, never modified.
 	known []collector.Device
 
-	nextSlow, nextIdentity, nextInforom, nextSuspends, nextRecords time.Time
+	nextHandle, nextMIG, nextSlow, nextIdentity, nextInforom, nextSuspends, nextRecords time.Time
 
 	inforomKnown, inforomValid bool
-	// kept are the last slow readings. They are repeated in each round until
-	// they are read again.
-	kept    []collector.Reading
-	rejects []collector.Reject
+	// kept are the last slow readings. They are repeated in each round until they are
+	// read again; rare are the readings among them that only one of rarely slow rounds
+	// reads.
+	kept, rare []collector.Reading
+	slowRounds int
+	rejects    []collector.Reject
 	// widest is the most lanes that the link has had.
 	widest float64
 	// size is the number of readings in the previous round.
@@ -44,6 +46,7 @@ type gpu struct {
 
 	fast, seldom *batch
 	paced        []pace
+	values       []nvml.FieldValue // scratch space of readBatches
 	thermalAsked bool
 	// offsets are the distances of T.Limit between the margin's zero and a measure
 	// (fields 196, 194, 193, 195; degrees, mostly negative).
@@ -55,8 +58,9 @@ type gpu struct {
 	gpmAsked, gpmThere bool
 	mig                mig
 	clients            clients
-	// reshape is set by the event that reports a change of MIG devices.
-	reshape atomic.Bool
+	// reshape is set by the event that reports a change of MIG devices, moved when the
+	// driver lists another number of GPUs.
+	reshape, moved atomic.Bool
 	// ill is set while the GPU does not answer. It is identified again in the
 	// round after its return: it may have been reset or replaced.
 	ill, back bool
@@ -162,9 +166,14 @@ func (g *gpu) illness() {
 	}
 }
 
-// open checks that the handle is that of the GPU at this index now.
+// open checks that the handle is that of the GPU at this index now, from time to time
+// while the GPU answers.
 func (g *gpu) open(now time.Time) bool {
-	h, ok := ask(&g.asker, callHandle, func() (nvml.Device, nvml.Return) { return g.lib.api.DeviceGetHandleByIndex(g.index) })
+	h, ok := g.handle, true
+	if moved := g.moved.Swap(false); h == nil || g.ill || g.back || moved || !now.Before(g.nextHandle) {
+		g.nextHandle = now.Add(steadyInterval)
+		h, ok = ask(&g.asker, callHandle, func() (nvml.Device, nvml.Return) { return g.lib.api.DeviceGetHandleByIndex(g.index) })
+	}
 	if !ok {
 		return false
 	}
@@ -189,7 +198,7 @@ func (g *gpu) learn(h nvml.Device, now time.Time) bool {
 	g.forgetAnswers()
 	g.dropMIG()
 	g.kept, g.rejects = nil, nil
-	g.nextSlow, g.nextIdentity, g.nextInforom, g.nextSuspends = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	g.nextMIG, g.nextSlow, g.nextIdentity, g.nextInforom, g.nextSuspends = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	g.inforomKnown = false
 	if !g.readIdentity() {
 		return false
@@ -210,9 +219,8 @@ func (g *gpu) readDevices(now time.Time) ([]collector.Device, string) {
 	d := g.identity.device
 	d.Readings = append(make([]collector.Reading, 0, g.size+8), d.Readings...)
 	slow := g.due(&g.nextSlow, g.slow, now)
-	g.followMIG(&d, slow)
-	alive := g.readFast(&d)
-	g.readPaced(&d, now)
+	g.followMIG(&d, now, slow)
+	alive := g.readFast(&d, now)
 	if slow {
 		g.readSlow(now)
 		d.Rejects = append(d.Rejects, g.rejects...)
@@ -256,17 +264,30 @@ func (g *gpu) due(next *time.Time, interval time.Duration, now time.Time) bool {
 	return true
 }
 
+// rarely is how many slow rounds have one read of what an operator or the board sets, or
+// what no judge uses.
+const rarely = 6
+
 // readSlow refreshes the slow readings.
 func (g *gpu) readSlow(now time.Time) {
 	d := collector.Device{Readings: make([]collector.Reading, 0, len(g.kept)+8)}
-	g.seldom.read(g, &d, nil)
-	for _, list := range [][]number{powerLimits, maxima, temperatureLimits} {
-		g.readNumbers(&d, g.seldom, list)
+	if g.slowRounds%rarely == 0 {
+		rare := collector.Device{}
+		g.readRare(&rare)
+		g.rare, d.Rejects = rare.Readings, rare.Rejects
 	}
-	g.readModes(&d)
+	if g.failed == "" {
+		g.slowRounds++
+	}
+	g.seldom.read(g, &d, nil)
+	g.readNumbers(&d, g.seldom, powerLimits)
+	d.Readings = append(d.Readings, g.rare...)
+	g.readRepairs(&d)
+	g.readNumbers(&d, nil, engines)
 	g.readNumbers(&d, nil, pcieLink)
 	g.readSlot(&d)
-	g.readECC(&d)
+	g.readECC(&d, &eccFamilies[volatile])
+	g.readSRAM(&d)
 	g.readRemaps(&d)
 	g.readRetired(&d)
 	g.readBoard(&d, now)
@@ -274,4 +295,15 @@ func (g *gpu) readSlow(now time.Time) {
 	g.links.read(g, &d)
 	g.c2c.read(g, &d)
 	g.kept, g.rejects = d.Readings, d.Rejects
+}
+
+// readRare reads what only one of rarely slow rounds reads.
+func (g *gpu) readRare(d *collector.Device) {
+	for _, list := range [][]number{maxima, temperatureLimits, pcieMaxima} {
+		g.readNumbers(d, nil, list)
+	}
+	g.readModes(d)
+	g.readLicenses(d)
+	g.readECC(d, &eccFamilies[aggregate])
+	g.readBanks(d)
 }

@@ -9,7 +9,6 @@ import (
 )
 
 var (
-	callECCMode   = function("nvmlDeviceGetEccMode")
 	callSRAM      = function("nvmlDeviceGetSramEccErrorStatus")
 	callHistogram = function("nvmlDeviceGetRowRemapperHistogram")
 	callRemapped  = function("nvmlDeviceGetRemappedRows")
@@ -34,9 +33,15 @@ type eccFamily struct {
 	sums     []eccCounter
 }
 
-var eccFamilies = []eccFamily{
-	eccFamilyOf(collector.ECCErrors, nvml.VOLATILE_ECC),
-	eccFamilyOf(collector.ECCAggregateErrors, nvml.AGGREGATE_ECC),
+// The entries of eccFamilies.
+const (
+	volatile = iota
+	aggregate
+)
+
+var eccFamilies = [...]eccFamily{
+	volatile:  eccFamilyOf(collector.ECCErrors, nvml.VOLATILE_ECC),
+	aggregate: eccFamilyOf(collector.ECCAggregateErrors, nvml.AGGREGATE_ECC),
 }
 
 func eccFamilyOf(m *collector.Metric, counter nvml.EccCounterType) eccFamily {
@@ -68,19 +73,7 @@ func eccFamilyOf(m *collector.Metric, counter nvml.EccCounterType) eccFamily {
 	return f
 }
 
-func (g *gpu) readECC(d *collector.Device) {
-	a, h := &g.asker, g.handle
-	if current, pending, ok := ask2(a, callECCMode, h.GetEccMode); ok {
-		d.SetBool(collector.ECCMode, current == nvml.FEATURE_ENABLED, labelCurrent...)
-		d.SetBool(collector.ECCMode, pending == nvml.FEATURE_ENABLED, labelPending...)
-	}
-	for i := range eccFamilies {
-		g.readECCFamily(d, &eccFamilies[i])
-	}
-	g.readSRAM(d)
-}
-
-func (g *gpu) readECCFamily(d *collector.Device, f *eccFamily) {
+func (g *gpu) readECC(d *collector.Device, f *eccFamily) {
 	a, h := &g.asker, g.handle
 	fine := false
 	for i := range f.counters {
@@ -112,7 +105,7 @@ func (f *eccFamily) read(c *eccCounter, d *collector.Device, a *asker, h nvml.De
 // readInstanceECC reads the counters that NVML has by MIG device: uncorrected
 // volatile errors outside the DRAM.
 func (m *migDevice) readInstanceECC(d *collector.Device) {
-	f := &eccFamilies[0]
+	f := &eccFamilies[volatile]
 	for i := range f.counters {
 		c := &f.counters[i]
 		if c.severity != nvml.MEMORY_ERROR_TYPE_UNCORRECTED || c.location == nvml.MEMORY_LOCATION_DRAM {
@@ -138,15 +131,19 @@ func (g *gpu) readSRAM(d *collector.Device) {
 
 var labelSpare = [...][]string{{"max"}, {"high"}, {"partial"}, {"low"}, {"none"}}
 
-// readRemaps reads what fields 142 to 145, which are read in every round, do
-// not contain.
-func (g *gpu) readRemaps(d *collector.Device) {
-	a, h := &g.asker, g.handle
-	if hist, ok := ask(a, callHistogram, h.GetRowRemapperHistogram); ok {
+// readBanks reads how many spare rows the banks of the memory have left.
+func (g *gpu) readBanks(d *collector.Device) {
+	if hist, ok := ask(&g.asker, callHistogram, g.handle.GetRowRemapperHistogram); ok {
 		for i, n := range [...]uint32{hist.Max, hist.High, hist.Partial, hist.Low, hist.None} {
 			set32(d, collector.RowRemapBanks, n, one, labelSpare[i]...)
 		}
 	}
+}
+
+// readRemaps reads the remapped rows of a GPU without fields 142 to 145, which are
+// read in every round.
+func (g *gpu) readRemaps(d *collector.Device) {
+	a, h := &g.asker, g.handle
 	if g.fast.has(nvml.FI_DEV_REMAPPED_COR) || g.fast.has(nvml.FI_DEV_REMAPPED_FAILURE) {
 		return
 	}

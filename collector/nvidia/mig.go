@@ -27,8 +27,9 @@ var (
 type mig struct {
 	enabled bool
 	devices []*migDevice
-	// counts are the instances by profile, as readings for each round.
-	counts []collector.Reading
+	// modes are the modes and counts the instances by profile, as readings for each
+	// round; modes is nil where they could not be read.
+	modes, counts []collector.Reading
 	// unsure: the last enumeration failed and is repeated.
 	unsure bool
 }
@@ -55,17 +56,29 @@ func (m *mig) dropSamples() {
 	}
 }
 
-// followMIG reads the MIG mode and keeps the list of MIG devices current. It
-// enumerates them after a change of mode, after an event, when a device has
-// disappeared, and in every slow round.
-func (g *gpu) followMIG(d *collector.Device, slow bool) {
+// followMIG keeps the MIG mode and the list of MIG devices current. It reads the mode,
+// which takes a driver most of a millisecond, every steadyInterval and after an event.
+func (g *gpu) followMIG(d *collector.Device, now time.Time, slow bool) {
+	if changed := g.reshape.Swap(false) || slow && g.mig.enabled || g.mig.unsure; changed || g.due(&g.nextMIG, steadyInterval, now) {
+		g.readMIGMode(changed)
+	}
+	if g.mig.modes != nil {
+		d.Readings = append(append(d.Readings, g.mig.modes...), g.mig.counts...)
+	}
+}
+
+// readMIGMode reads the MIG mode. It enumerates the MIG devices after a change of mode,
+// after an event, when a device has disappeared, and in every slow round.
+func (g *gpu) readMIGMode(changed bool) {
 	current, pending, ok := ask2(&g.asker, callMIGMode, g.handle.GetMigMode)
+	g.mig.modes = nil
 	if ok {
+		var d collector.Device
 		d.SetBool(collector.MIGMode, current == nvml.DEVICE_MIG_ENABLE, labelCurrent...)
 		d.SetBool(collector.MIGMode, pending == nvml.DEVICE_MIG_ENABLE, labelPending...)
+		g.mig.modes = d.Readings
 	}
 	enabled := ok && current == nvml.DEVICE_MIG_ENABLE
-	changed := g.reshape.Swap(false)
 	if ok && enabled != g.mig.enabled {
 		// The set of supported calls depends on the mode.
 		changed = true
@@ -73,6 +86,7 @@ func (g *gpu) followMIG(d *collector.Device, slow bool) {
 		g.nextSlow = time.Time{}
 	}
 	if g.fatal != nvml.SUCCESS || !ok && !g.refused[callMIGMode.index] {
+		g.nextMIG = time.Time{}
 		return
 	}
 	g.mig.enabled = enabled
@@ -82,10 +96,9 @@ func (g *gpu) followMIG(d *collector.Device, slow bool) {
 		}
 		return
 	}
-	if changed || slow || g.mig.unsure || g.events.blind(g.handle) {
+	if changed || g.events.blind(g.handle) {
 		g.enumerateMIG()
 	}
-	d.Readings = append(d.Readings, g.mig.counts...)
 }
 
 // forgetAnswers makes the next round repeat every call.
@@ -97,7 +110,7 @@ func (g *gpu) forgetAnswers() {
 		g.paced[i] = pace{batch: g.lib.fieldIDs.batch(pacedFields[i].fields)}
 	}
 	g.thermalAsked, g.offsets, g.links = false, map[int]float64{}, links{}
-	g.c2c = c2c{}
+	g.c2c, g.slowRounds = c2c{}, 0
 	g.gpm.free(&g.asker)
 	g.gpmAsked = false
 	g.clients = clients{}

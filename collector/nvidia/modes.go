@@ -13,6 +13,7 @@ var (
 	callPersistence = function("nvmlDeviceGetPersistenceMode")
 	callBAR1        = function("nvmlDeviceGetBAR1MemoryInfo")
 	callRepair      = function("nvmlDeviceGetRepairStatus")
+	callECCMode     = function("nvmlDeviceGetEccMode")
 )
 
 // computeModes are the values of nvmlComputeMode_t; 2, exclusive thread, was
@@ -26,7 +27,7 @@ var computeModes = [...]struct {
 	{nvml.COMPUTEMODE_EXCLUSIVE_PROCESS, []string{"exclusive_process"}},
 }
 
-// readModes reads the modes of the GPU and its pending repairs.
+// readModes reads the modes of the GPU, and the memory that the host can map.
 func (g *gpu) readModes(d *collector.Device) {
 	a, h := &g.asker, g.handle
 	if mode, ok := ask(a, callComputeMode, h.GetComputeMode); ok {
@@ -46,7 +47,15 @@ func (g *gpu) readModes(d *collector.Device) {
 		set64(d, collector.BAR1Total, bar1.Bar1Total, one)
 		set64(d, collector.BAR1Used, bar1.Bar1Used, one)
 	}
-	if r, ok := ask(a, callRepair, h.GetRepairStatus); ok {
+	if current, pending, ok := ask2(a, callECCMode, h.GetEccMode); ok {
+		d.SetBool(collector.ECCMode, current == nvml.FEATURE_ENABLED, labelCurrent...)
+		d.SetBool(collector.ECCMode, pending == nvml.FEATURE_ENABLED, labelPending...)
+	}
+}
+
+// readRepairs reads the pending repairs.
+func (g *gpu) readRepairs(d *collector.Device) {
+	if r, ok := ask(&g.asker, callRepair, g.handle.GetRepairStatus); ok {
 		d.SetBool(collector.RepairPending, r.BChannelRepairPending != 0, "channel")
 		d.SetBool(collector.RepairPending, r.BTpcRepairPending != 0, "tpc")
 	}

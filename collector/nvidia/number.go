@@ -104,12 +104,15 @@ var powerLimits = []number{
 	}, collector.PowerLimit, milli, "max").or(nvml.FI_DEV_POWER_MAX_LIMIT),
 }
 
-// pcieLink is the link to the slot.
+// pcieLink is the link to the slot, pcieMaxima the most that it can be.
 var pcieLink = []number{
 	numberOf("nvmlDeviceGetCurrPcieLinkGeneration", whole(nvml.Device.GetCurrPcieLinkGeneration), collector.PCIeGeneration, one),
+	numberOf("nvmlDeviceGetCurrPcieLinkWidth", whole(nvml.Device.GetCurrPcieLinkWidth), collector.PCIeWidth, one),
+}
+
+var pcieMaxima = []number{
 	numberOf("nvmlDeviceGetMaxPcieLinkGeneration", whole(nvml.Device.GetMaxPcieLinkGeneration), collector.PCIeGenerationMax, one, "slot"),
 	numberOf("nvmlDeviceGetGpuMaxPcieLinkGeneration", whole(nvml.Device.GetGpuMaxPcieLinkGeneration), collector.PCIeGenerationMax, one, "device"),
-	numberOf("nvmlDeviceGetCurrPcieLinkWidth", whole(nvml.Device.GetCurrPcieLinkWidth), collector.PCIeWidth, one),
 	numberOf("nvmlDeviceGetMaxPcieLinkWidth", whole(nvml.Device.GetMaxPcieLinkWidth), collector.PCIeWidthMax, one, "device"),
 }
 

@@ -32,6 +32,9 @@ type Options struct {
 }
 
 const (
+	// steadyInterval is the time between two reads of what nothing is judged by within
+	// seconds.
+	steadyInterval      = 5 * time.Second
 	defaultSlowInterval = 10 * time.Second
 	// identityInterval is the time between two reads of what changes only by a
 	// reset, a firmware update or a repair.

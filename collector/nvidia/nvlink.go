@@ -58,6 +58,9 @@ func (f field) ofLink(link int) field {
 	return f
 }
 
+// unknownState is not a state of a link.
+const unknownState = -1
+
 // links are the NVLinks of one GPU.
 type links struct {
 	// count is field 91, the number of links.
@@ -67,17 +70,17 @@ type links struct {
 	fields, older *batch
 	labels        [][]string
 	counters      [][3][]string
-	// barred are the links that are active but closed to traffic.
-	barred []bool
+	// states are the answers of field 165 in this round, unknownState without one.
+	states []float64
 	// fabric: the GPU has an NVLink fabric. switched: a link of it leads to a
 	// switch; traced: that is known. direct: a link is down, and neither is true.
 	fabric, switched, traced, direct bool
 }
 
-func (l *links) prepare(driver numbering) {
+func (l *links) prepare() {
 	l.asked = l.count
 	var fields []field
-	l.labels, l.counters, l.barred = nil, nil, make([]bool, l.count)
+	l.labels, l.counters, l.states = nil, nil, make([]float64, l.count)
 	for link := range l.count {
 		name := strconv.Itoa(link)
 		l.labels = append(l.labels, []string{name})
@@ -85,13 +88,8 @@ func (l *links) prepare(driver numbering) {
 		for _, f := range linkFields {
 			fields = append(fields, f.ofLink(link))
 		}
-		if driver < numbering615 {
-			continue // which has no such state
-		}
-		state := plain(nvml.FI_DEV_NVLINK_GET_STATE, collector.NVLinkTrafficDisabled, one).ofLink(link)
-		state.use = func(g *gpu, _ *collector.Device, v float64) {
-			g.links.barred[link] = v == nvml.NVLINK_STATE_ACTIVE_TRAFFIC_DISABLED
-		}
+		state := plain(nvml.FI_DEV_NVLINK_GET_STATE, collector.NVLinkUp, one).ofLink(link)
+		state.use = func(g *gpu, _ *collector.Device, v float64) { g.links.states[link] = v }
 		fields = append(fields, state)
 	}
 	l.fields, l.older = newBatch(fields), newBatch(nil)
@@ -99,9 +97,11 @@ func (l *links) prepare(driver numbering) {
 
 func (l *links) read(g *gpu, d *collector.Device) {
 	if l.count != l.asked || l.fields == nil {
-		l.prepare(g.lib.fieldIDs)
+		l.prepare()
 	}
-	clear(l.barred) // it is known only where this round reads it
+	for i := range l.states {
+		l.states[i] = unknownState
+	}
 	var missing []field
 	l.fields.read(g, d, func(f field) {
 		if older, ok := olderFields[f.id]; ok {
@@ -110,12 +110,17 @@ func (l *links) read(g *gpu, d *collector.Device) {
 	})
 	l.direct = false
 	for link, labels := range l.labels {
+		if l.states[link] == nvml.NVLINK_STATE_ACTIVE {
+			d.Set(collector.NVLinkUp, 1, labels...)
+			continue
+		}
 		state, ok := ask(&g.asker, callLinkState[link], func() (nvml.EnableState, nvml.Return) { return g.handle.GetNvLinkState(link) })
+		barred := l.states[link] == nvml.NVLINK_STATE_ACTIVE_TRAFFIC_DISABLED
 		if ok {
-			d.SetBool(collector.NVLinkUp, state == nvml.FEATURE_ENABLED && !l.barred[link], labels...)
+			d.SetBool(collector.NVLinkUp, state == nvml.FEATURE_ENABLED && !barred, labels...)
 			l.direct = l.direct || state != nvml.FEATURE_ENABLED && !l.fabric && !l.leadsToSwitch(g)
 		}
-		if l.barred[link] {
+		if barred {
 			d.Set(collector.NVLinkTrafficDisabled, 1, labels...)
 		}
 	}

@@ -51,7 +51,7 @@ var labelGPU = []string{"gpu"}
 
 // readFast reads the values of every round. It reports whether any of the GPU's
 // vital values (memory, temperature, power, utilization) was read.
-func (g *gpu) readFast(d *collector.Device) bool {
+func (g *gpu) readFast(d *collector.Device, now time.Time) bool {
 	a, h := &g.asker, g.handle
 	alive := readMemory(d, a, h)
 	u, ok := ask(a, callUtilization, h.GetUtilizationRates)
@@ -61,20 +61,37 @@ func (g *gpu) readFast(d *collector.Device) bool {
 	}
 	alive = alive || ok
 	alive = g.readTemperature(d) || alive
-	g.readFields(d)
+	g.readFields(d, now)
 	alive = g.readNumbers(d, g.fast, power) || alive
 	g.readThrottle(d)
 	return alive
 }
 
-// readFields reads the fast batch and the replacements of its missing fields.
-func (g *gpu) readFields(d *collector.Device) {
-	g.fast.read(g, d, nil)
+// readFields reads the fast batch and the paced batches that are due, and the
+// replacements of missing fields.
+func (g *gpu) readFields(d *collector.Device, now time.Time) {
+	list := append(make([]reading, 0, 1+len(pacedFields)), reading{g.fast, d})
+	var fresh [len(pacedFields)]*collector.Device // nil where they are not due
+	for i := range g.paced {
+		if p := &g.paced[i]; g.due(&p.next, pacedFields[i].every, now) {
+			fresh[i] = new(collector.Device)
+			list = append(list, reading{p.batch, fresh[i]})
+		}
+	}
+	g.readBatches(nil, list...)
 	if !g.thermalAsked && !g.fast.off && g.fatal == nvml.SUCCESS {
 		g.thermalAsked = true
 		if !g.fast.has(nvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN) && !g.fast.has(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN) {
 			g.fast.add(thermalPolicy)
 		}
+	}
+	for i := range g.paced {
+		p := &g.paced[i]
+		if k := fresh[i]; k != nil {
+			pacedFields[i].more(g, p.batch, k)
+			p.kept, d.Rejects = k.Readings, append(d.Rejects, k.Rejects...)
+		}
+		d.Readings = append(d.Readings, p.kept...)
 	}
 }
 
@@ -84,20 +101,6 @@ type pace struct {
 	next time.Time
 	// kept are the last readings, which are repeated until next.
 	kept []collector.Reading
-}
-
-// readPaced reads the paced fields that are due.
-func (g *gpu) readPaced(d *collector.Device, now time.Time) {
-	for i := range g.paced {
-		p := &g.paced[i]
-		if g.due(&p.next, pacedFields[i].every, now) {
-			k := collector.Device{}
-			p.read(g, &k, nil)
-			pacedFields[i].more(g, p.batch, &k)
-			p.kept, d.Rejects = k.Readings, append(d.Rejects, k.Rejects...)
-		}
-		d.Readings = append(d.Readings, p.kept...)
-	}
 }
 
 // readEnergy reads the energy of a GPU without the field.
@@ -118,7 +121,6 @@ func (g *gpu) readSteady(b *batch, d *collector.Device) {
 			d.Set(collector.PCIeReplays, float64(n))
 		}
 	}
-	g.readNumbers(d, nil, engines)
 	g.readNumbers(d, nil, clocks)
 	if p, ok := ask(a, callPState, h.GetPerformanceState); ok {
 		if p == nvml.PSTATE_UNKNOWN {

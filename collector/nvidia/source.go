@@ -135,7 +135,9 @@ func (s *Source) lateCalls() []collector.CallError {
 	return calls
 }
 
-// read starts all calls at once and gathers the answers that arrive in time.
+// read asks the driver for the number of GPUs, which decides whether a handle is still
+// that of its index, then starts the calls of all GPUs at once, and gathers the answers
+// that arrive in time.
 func (s *Source) read(r *solo.Round) (collector.Round, error) {
 	t := tally{}
 	take := func(d driverAnswer) bool {
@@ -144,10 +146,12 @@ func (s *Source) read(r *solo.Round) (collector.Round, error) {
 	}
 	s.driver.Ask(r, take)
 	s.driver.Valid = s.counted // an old number is better than none
-	for _, slot := range s.gpus {
-		slot.ask(r, &t)
-	}
 	s.driver.Gather(r, take)
+	for _, slot := range s.gpus {
+		if slot.Asked.Before(r.Begun) {
+			slot.ask(r, &t)
+		}
+	}
 	if s.driver.Stuck {
 		t.fail("driver", fmt.Errorf("nvmlDeviceGetCount has not returned: %w", context.DeadlineExceeded))
 		s.node = slices.DeleteFunc(slices.Clone(s.node), func(r collector.Reading) bool { return !r.Metric.Kind.Stays() })
@@ -190,6 +194,9 @@ func (s *Source) enumerated(d driverAnswer, r *solo.Round, t *tally) {
 		s.gpus = s.gpus[:len(s.gpus)-1]
 	}
 	for i, sl := range s.gpus {
+		if sl.count != d.count {
+			sl.gpu.moved.Store(true)
+		}
 		if !sl.Busy || sl.Asked.Equal(r.Begun) {
 			sl.count = d.count
 		} else if sl.count != d.count && r.Begun.Sub(sl.Asked) >= r.Timeout {
