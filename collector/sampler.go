@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -141,11 +142,12 @@ func (s *Sampler) moment() (wait time.Duration) {
 // first source that could not be closed, never that of ctx.
 func (s *Sampler) Run(ctx context.Context) error {
 	s.start = time.Now()
-	s.publish(s.Now()) // the sources are starting
 	var loops sync.WaitGroup
 	for _, st := range s.sources {
 		loops.Go(func() { s.loop(ctx, st) })
 	}
+	runtime.Gosched()  // workers start while Judges load what they judge by
+	s.publish(s.Now()) // the sources are starting
 	for {
 		select {
 		case <-s.changed:

@@ -40,8 +40,8 @@ type judges struct {
 	inputs     []*input
 }
 
-// healthJudge returns the judge of health once its catalogue is decoded, which takes
-// longer than all else before the first page. Meanwhile the workers start.
+// healthJudge returns the judge of health. Its catalogue is decoded for the first Snapshot,
+// which takes longer than all else before the first page: the workers start meanwhile.
 type healthJudge func() *health.Judge
 
 // Judge implements collector.Judge.
@@ -58,7 +58,6 @@ func openJudges(f *judgeFlags, procfs string, names *identities, alloc *allocati
 		allocation: alloc,
 		baseline:   baseline.New(nil, baseline.Options{Labels: f.labels, Resources: alloc.Resources}),
 	}
-	go j.health()
 	if f.catalogue != "" {
 		j.inputs = append(j.inputs, fileInput(f.catalogue, health.Parse, j.health().Apply))
 	}
