@@ -5,18 +5,30 @@ import (
 	"strings"
 )
 
-// totalOf maps a family whose first label is a part of the device to the family of
-// the sum over parts.
-var totalOf = map[*Metric]*Metric{
-	NVLinkErrors:   GPUNVLinkErrors,
-	NVLinkTransmit: GPUNVLinkTransmit,
-	NVLinkReceive:  GPUNVLinkReceive,
+// totalOf returns the family of the sum over parts, of a family whose first label is a
+// part of the device, or nil.
+func totalOf(m *Metric) *Metric {
+	switch m {
+	case NVLinkErrors:
+		return GPUNVLinkErrors
+	case NVLinkTransmit:
+		return GPUNVLinkTransmit
+	case NVLinkReceive:
+		return GPUNVLinkReceive
+	}
+	return nil
 }
 
-// integralOf maps a rate, the mean since the previous sample, to its sum over time.
-var integralOf = map[*Metric]*Metric{
-	PCIeTransmitRate: PCIeTransmit,
-	PCIeReceiveRate:  PCIeReceive,
+// integralOf returns the family of the sum over time, of a rate that is the mean since
+// the previous sample, or nil.
+func integralOf(m *Metric) *Metric {
+	switch m {
+	case PCIeTransmitRate:
+		return PCIeTransmit
+	case PCIeReceiveRate:
+		return PCIeReceive
+	}
+	return nil
 }
 
 // totals are counters of a device that sum counters of its parts, or a rate over
@@ -29,10 +41,10 @@ type totals []Reading
 func (t *totals) add(d, was *Device) {
 	for i := range d.Readings {
 		r := &d.Readings[i]
-		if m := integralOf[r.Metric]; m != nil && !was.Sampled.IsZero() {
+		if m := integralOf(r.Metric); m != nil && !was.Sampled.IsZero() {
 			t.at(m, r.Labels).Value += r.Value * max(0, d.Sampled.Sub(was.Sampled).Seconds())
 		}
-		m := totalOf[r.Metric]
+		m := totalOf(r.Metric)
 		if m == nil || len(r.Labels) == 0 {
 			continue
 		}

@@ -93,18 +93,20 @@ func (s *series) readings() ([]Reading, error) {
 	return list, nil
 }
 
-// roundEncoder converts rounds. It keeps the series that the other end knows.
-type roundEncoder struct{ last series }
+// roundEncoder converts rounds. It keeps the series that the other end knows. A message is
+// valid until the next one.
+type roundEncoder struct {
+	last, next series // next is scratch space
+	values     []float64
+}
 
 func (e *roundEncoder) encode(seq uint64, r *Round, why error) *roundMessage {
 	m := &roundMessage{Seq: seq, Round: *r}
 	if why != nil {
 		m.Failure = &failure{reason(why), clipText(why.Error())}
 	}
-	// A round is as long as the last one, as a rule.
-	metrics, labels := len(e.last.Metrics), len(e.last.Labels)
-	s := series{Metrics: make([]int, 0, metrics), Labels: make([]string, 0, labels)}
-	m.Values = make([]float64, 0, metrics)
+	s := series{e.next.Metrics[:0], e.next.Labels[:0]}
+	m.Values = e.values[:0]
 	m.Round.Devices = slices.Clone(r.Devices)
 	for i := range m.Round.Devices {
 		d := &m.Round.Devices[i]
@@ -116,8 +118,9 @@ func (e *roundEncoder) encode(seq uint64, r *Round, why error) *roundMessage {
 		m.Devices = append(m.Devices, more)
 	}
 	m.Values, m.Round.Node = s.add(r.Node, m.Values), nil
+	e.values, e.next = m.Values, s
 	if !slices.Equal(s.Metrics, e.last.Metrics) || !slices.Equal(s.Labels, e.last.Labels) {
-		m.Series, e.last = &s, s
+		m.Series, e.last, e.next = &s, s, e.last
 	}
 	return m
 }

@@ -26,6 +26,10 @@ type Source struct {
 	errs     []error // of the latest listing
 }
 
+// listEvery is how often a machine without a card is searched for one, a little less than
+// five rounds of a second.
+var listEvery = 4500 * time.Millisecond
+
 // New returns a Source of the cards in the tree, /sys or a copy of it.
 func New(f sysfs.FS, o Options) *Source { return newSource(f, o, families) }
 
@@ -57,7 +61,9 @@ func (*Source) Name() string { return Name }
 func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	r, cancel := solo.Begin(ctx)
 	defer cancel()
-	s.finder.Ask(r, s.follow)
+	if len(s.slots) > 0 || s.finder.Busy || r.Begun.Sub(s.finder.Asked) >= listEvery {
+		s.finder.Ask(r, s.follow)
+	}
 	s.finder.Valid = s.listed // an old list is better than none
 	s.ask(r)
 	s.finder.Gather(r, s.follow)

@@ -126,7 +126,7 @@ func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	round := collector.Round{Devices: slices.Clone(s.last.Devices)}
 	for i := range round.Devices {
 		d := &round.Devices[i]
-		d.Readings = slices.Clone(d.Readings)
+		d.Readings = slices.Clip(d.Readings)
 		s.last.Devices[i].Rejects = nil // they are counted once
 	}
 	return round, s.err
