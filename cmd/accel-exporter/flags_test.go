@@ -23,7 +23,7 @@ func TestFlagMistakes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"bad.yml":     "alertmanager:\n  queue_size: 0\ncollect:\n  interval: soon\n",
+		"bad.yml":     "devices:\n  forget_after: 0\ncollect:\n  interval: soon\n",
 		"list.csv":    "DCGM_FI_DEV_GPU_TEMP; gauge; Heat\n",
 		"headers.yml": "authorization: [hunter2]\n",
 		"shadow":      "root:$6$hunter2:19000:0:99999:7:::\n",
@@ -34,7 +34,7 @@ func TestFlagMistakes(t *testing.T) {
 	} {
 		writeFile(t, filepath.Join(dir, name), text)
 	}
-	const badConfig = "DIR/bad.yml:2: alertmanager.queue_size: found the number 0; accepted is a whole number, from 1 to 100000\nDIR/bad.yml:4: collect.interval: "
+	const badConfig = "DIR/bad.yml:2: devices.forget_after: found the number 0; accepted is a duration such as 500ms, 10s, 24h or 7d, from 1m to 720h\nDIR/bad.yml:4: collect.interval: "
 	// A program that accepts its flags ends at once.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

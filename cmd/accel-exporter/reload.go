@@ -65,7 +65,7 @@ func readConfig(file *strict.File, urls []string) (*configuration, error) {
 
 // parseConfig decodes the configuration file, all of it or nothing.
 func parseConfig(path string, data []byte, urls []string) (*configuration, error) {
-	cfg, settings := config.Default(), alertmanager.DefaultSettings()
+	cfg, settings := config.Default(), alertmanager.Settings{}
 	cfg.Alertmanager = &settings
 	if err := strict.Decode(path, data, cfg); err != nil {
 		return nil, err

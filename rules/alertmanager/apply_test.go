@@ -47,17 +47,6 @@ func TestApply(t *testing.T) {
 		if got := n.metricsOf("http://a.example"); got["queue_capacity"] != 0 {
 			t.Errorf("the removed endpoint has metrics: %v", got)
 		}
-		smaller := settings("http://b.example")
-		smaller.QueueSize = 2
-		b.set(func() { b.down = true; b.server.CloseClientConnections() })
-		n.Send(firing("1"), firing("2"), firing("3"))
-		synctest.Wait()
-		if err := n.Apply(smaller); err != nil {
-			t.Fatal(err)
-		}
-		if got := n.metricsOf("http://b.example"); got["queue_length"] != 2 || got["alerts_dropped_total queue_full"] != 1 {
-			t.Errorf("a smaller queue: %v", got)
-		}
 		if err := n.Apply(settings()); err != nil {
 			t.Fatal(err)
 		}

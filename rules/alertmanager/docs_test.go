@@ -24,7 +24,7 @@ func TestDocs(t *testing.T) {
 	if !ok {
 		t.Fatal("no configuration")
 	}
-	f := file{alertmanager.DefaultSettings()}
+	f := file{}
 	if err := strict.Decode("docs/alertmanager.md", []byte(text), &f); err != nil {
 		t.Fatal(err)
 	}

@@ -10,13 +10,12 @@ import (
 type drop string
 
 const (
-	dropQueueFull drop = "queue_full"
-	dropRefused   drop = "refused" // invalid for the endpoint
-	dropExpired   drop = "expired" // its end passed in the queue
-	dropShutdown  drop = "shutdown"
+	dropRefused  drop = "refused" // invalid for the endpoint
+	dropExpired  drop = "expired" // its end passed in the queue
+	dropShutdown drop = "shutdown"
 )
 
-var drops = []drop{dropQueueFull, dropRefused, dropExpired, dropShutdown}
+var drops = []drop{dropRefused, dropExpired, dropShutdown}
 
 // stats are the metrics of a sender.
 type stats struct {
@@ -36,7 +35,7 @@ var (
 	descSent = newDesc("alerts_sent_total",
 		"Alerts delivered to an Alertmanager; repeated notifications count again.")
 	descDropped = newDesc("alerts_dropped_total",
-		"Alerts that were not delivered, by reason: queue_full, refused (as invalid or too large), expired (in the queue), shutdown.", "reason")
+		"Alerts that were not delivered, by reason: refused (as invalid or too large), expired (in the queue), shutdown.", "reason")
 	descFailures = newDesc("request_failures_total",
 		"Failed requests, by reason: timeout, network, credentials (unreadable), redirect (3xx), unauthorized (401, 403, 407), throttled (429), client_error (other 4xx), server_error (5xx).", "reason")
 	descQueue = newDesc("queue_length",

@@ -91,11 +91,10 @@ func (n *Notifier) Prepare(s Settings) (apply func(), err error) {
 			return nil, fmt.Errorf("%s: %w", labels[i], err)
 		}
 	}
-	capacity := s.QueueSize
-	return func() { n.install(external, labels, clients, capacity) }, nil
+	return func() { n.install(external, labels, clients) }, nil
 }
 
-func (n *Notifier) install(external map[string]string, labels []string, clients []*client, capacity int) {
+func (n *Notifier) install(external map[string]string, labels []string, clients []*client) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	old := map[string]*sender{}
@@ -111,7 +110,7 @@ func (n *Notifier) install(external map[string]string, labels []string, clients 
 		if clients[i].plain {
 			s.log.Warn("Credentials are sent unencrypted: the address begins with http://")
 		}
-		s.configure(clients[i], capacity)
+		s.configure(clients[i])
 		if old[label] == nil {
 			n.start(s)
 		}

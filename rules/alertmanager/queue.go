@@ -53,11 +53,18 @@ func body(items []*item) []byte {
 	return slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
 }
 
+// keepResolved is how long a resolved alert is kept: as long as the engine repeats it.
+// Alertmanager ends a firing alert by itself before.
+const keepResolved = 15 * time.Minute
+
 // expired reports whether the end of a firing alert has passed without a newer
-// notification.
+// notification, or a resolved alert is old.
 func (it *item) expired(now time.Time) bool {
-	// By the monotonic clock, which is not set.
-	return !it.resolved && it.end.Sub(it.made) <= now.Sub(it.made)
+	valid := keepResolved
+	if !it.resolved {
+		valid = it.end.Sub(it.made) // by the monotonic clock, which is not set
+	}
+	return valid <= now.Sub(it.made)
 }
 
 // queue contains the latest state of each undelivered alert of an endpoint, by its
@@ -72,27 +79,6 @@ func (q queue) sorted() []*item {
 	}
 	slices.SortFunc(items, func(a, b *item) int { return int(int64(a.seq - b.seq)) })
 	return items
-}
-
-// shrink drops alerts beyond the capacity and returns their number: the oldest resolved
-// ones, which Alertmanager resolves by itself, then the oldest.
-func (q queue) shrink(capacity int) int {
-	excess := len(q) - capacity
-	if excess <= 0 {
-		return 0
-	}
-	items := q.sorted()
-	slices.SortStableFunc(items, func(a, b *item) int {
-		switch {
-		case a.resolved == b.resolved:
-			return 0
-		case a.resolved:
-			return -1
-		}
-		return 1
-	})
-	q.done(items[:excess])
-	return excess
 }
 
 // done removes items, except items with a newer state.

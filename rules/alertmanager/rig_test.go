@@ -146,7 +146,7 @@ type rig struct {
 func (r *rig) Send(alerts ...engine.Alert) { r.Notifier.Send(alerts) }
 
 func settings(urls ...string) alertmanager.Settings {
-	return alertmanager.DefaultSettings().WithURLs(urls...)
+	return alertmanager.Settings{}.WithURLs(urls...)
 }
 
 // bubble runs a test with an Alertmanager in memory and a Notifier that sends to it.

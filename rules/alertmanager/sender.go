@@ -24,16 +24,14 @@ type sender struct {
 	fresh chan struct{} // the client is new
 	stop  func()        // stops run at once
 
-	mu       sync.Mutex // guards the following fields
-	client   *client
-	capacity int // of the queue
-	queue    queue
-	stats    stats
-	closed   bool
-	trouble  trouble
-	overrun  int             // alerts dropped since the queue became full; 0 while it is not
-	refused  map[string]bool // names of alerts, for the log
-	single   int             // alerts that each get a request: one of them was refused
+	mu      sync.Mutex // guards the following fields
+	client  *client
+	queue   queue
+	stats   stats
+	closed  bool
+	trouble trouble
+	refused map[string]bool // names of alerts, for the log
+	single  int             // alerts that each get a request: one of them was refused
 }
 
 // trouble is a period in which no alert was delivered.
@@ -50,12 +48,11 @@ func newSender(label string, log *slog.Logger) *sender {
 	}
 }
 
-// configure replaces the settings. The queue stays.
-func (s *sender) configure(c *client, capacity int) {
+// configure replaces the client. The queue stays.
+func (s *sender) configure(c *client) {
 	s.mu.Lock()
 	old := s.client
-	s.client, s.capacity = c, capacity
-	s.overflow()
+	s.client = c
 	s.mu.Unlock()
 	if old != nil {
 		old.close()
@@ -81,22 +78,7 @@ func (s *sender) add(items []*item) {
 			s.queue[it.key] = it
 		}
 	}
-	s.overflow()
 	signal(s.work)
-}
-
-// overflow drops the alerts beyond the capacity of the queue, and logs the first of
-// them. taken logs the end.
-func (s *sender) overflow() {
-	n := s.queue.shrink(s.capacity)
-	if n == 0 {
-		return
-	}
-	if s.overrun == 0 {
-		s.log.Warn("Queue of alerts is full, dropping the oldest", "capacity", s.capacity)
-	}
-	s.overrun += n
-	s.stats.dropped[dropQueueFull] += uint64(n)
 }
 
 // run sends until soft is done, and then the queue, until a request fails or
@@ -180,10 +162,6 @@ func (s *sender) taken(batch []*item) {
 	s.queue.done(batch)
 	s.stats.sent += uint64(len(batch))
 	s.stats.success = time.Now()
-	if s.overrun > 0 && len(s.queue) < s.capacity {
-		s.log.Info("Queue of alerts is no longer full", "dropped", s.overrun)
-		s.overrun = 0
-	}
 	s.over()
 }
 

@@ -17,8 +17,6 @@ type Settings struct {
 	Endpoints []Endpoint `yaml:"endpoints"`
 	// ExternalLabels are added to every alert without such a label.
 	ExternalLabels map[string]string `yaml:"external_labels"`
-	// QueueSize is the capacity of the queue of an endpoint, in alerts.
-	QueueSize int `yaml:"queue_size" accept:"1..100000"`
 }
 
 // Endpoint is one Alertmanager.
@@ -60,11 +58,6 @@ type TLS struct {
 type BasicAuth struct {
 	Username     string `yaml:"username"`
 	PasswordFile string `yaml:"password_file"`
-}
-
-// DefaultSettings returns the settings of an empty section.
-func DefaultSettings() Settings {
-	return Settings{QueueSize: 10_000}
 }
 
 const defaultTimeout = 10 * time.Second

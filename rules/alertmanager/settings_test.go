@@ -33,10 +33,9 @@ func TestSettingsMistakes(t *testing.T) {
 		"http: {tls: {ca_file: a, insecure_skip_verify: true}}":                    "found ca_file with insecure_skip_verify",
 		"external_labels: {0a: b}":                                                 `the label "0a"`,
 		"external_labels: {a: ''}":                                                 "a value of 0 bytes",
-		"queue_size: 0":                                                            "from 1 to",
 		"endpoints: [{url: 'http://" + strings.Repeat("h", 5000) + "'}]":           "found an address of another form",
 	} {
-		f := file{alertmanager.DefaultSettings()}
+		f := file{}
 		err := strict.Decode("x", []byte("alertmanager: {"+text+"}"), &f)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%.80s: %v, want %q", text, err, want)

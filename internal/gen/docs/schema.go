@@ -19,7 +19,7 @@ const (
 // configSchema returns the JSON schema of the configuration file, for editors, and
 // the schema of the chart's values with the same for the value config.
 func configSchema() (schema, values []byte, err error) {
-	c, settings := config.Default(), alertmanager.DefaultSettings()
+	c, settings := config.Default(), alertmanager.Settings{}
 	c.Alertmanager = &settings
 	s := strict.Schema(c)
 	part, err := json.MarshalIndent(s, "    ", "  ")
