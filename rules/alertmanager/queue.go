@@ -54,7 +54,7 @@ func body(items []*item) []byte {
 }
 
 // keepResolved is how long a resolved alert is kept: as long as the engine repeats it.
-// Alertmanager ends a firing alert by itself before.
+// Alertmanager ends the alert by itself when its end passes.
 const keepResolved = 15 * time.Minute
 
 // expired reports whether the end of a firing alert has passed without a newer
