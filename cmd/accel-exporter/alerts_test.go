@@ -57,7 +57,7 @@ func TestRuleFiles(t *testing.T) {
 	}
 	n.poll(firing("First"), func() string { return "the alert First" })
 	writeFile(t, file, "groups:\n  - name: mine\n    rules:\n      - alert: Second\n        exprs: up\n")
-	n.log.await(regexp.MustCompile(`Configuration rejected.*mine\.yaml.*line 5.*exprs`))
+	n.log.await(regexp.MustCompile(`Configuration rejected.*mine\.yaml:5:.*exprs`))
 	n.until(`^accel_config_last_reload_successful 0$`)
 	if !firing("First")() {
 		t.Error("the previous rules are not evaluated any more")

@@ -17,7 +17,7 @@ func TestRulesCheck(t *testing.T) {
 		t.Errorf("check: %v\n%s%s", err, out, stderr)
 	}
 	bad, unknown := mine(t, "accel_source_up ==="), mine(t, "accel_source_upp == 0")
-	if _, stderr, err := outcome(t.Context(), "rules", "check", bad, unknown); err == nil || !strings.Contains(stderr, bad+":4: Mine: ") || !strings.Contains(stderr, "accel_source_upp; did you mean accel_source_up?") {
+	if _, stderr, err := outcome(t.Context(), "rules", "check", bad, unknown); err == nil || !strings.Contains(stderr, bad+":5:") || !strings.Contains(stderr, "accel_source_upp; did you mean accel_source_up?") {
 		t.Errorf("check of a mistake: %v\n%s", err, stderr)
 	}
 }

@@ -299,13 +299,18 @@ type expander struct {
 	query template.QueryFunc
 }
 
+// template returns a template of an alert in Prometheus' language.
+func (x *expander) template(ctx context.Context, alert, text string, about any) *template.Expander {
+	return template.NewTemplateExpander(ctx, variables+text, "__alert_"+alert, about, model.TimeFromUnixNano(x.at.UnixNano()), x.query, x.url, nil)
+}
+
 // expand returns the text of one label or annotation. For a template that fails
 // the text shows the error, which is returned too.
 func (x *expander) expand(ctx context.Context, alert, text string, about any) (string, error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil
 	}
-	made, err := template.NewTemplateExpander(ctx, variables+text, "__alert_"+alert, about, model.TimeFromUnixNano(x.at.UnixNano()), x.query, x.url, nil).Expand()
+	made, err := x.template(ctx, alert, text, about).Expand()
 	switch {
 	case err != nil:
 		return fmt.Sprintf("<error expanding template: %s>", templateError(err)), err

@@ -10,10 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/rules"
@@ -38,7 +35,8 @@ var builtin = sync.OnceValue(func() *Set {
 func Builtin() *Set { return builtin() }
 
 // Load reads rule files, given by path or by pattern of path/filepath.Match.
-// The error names every mistake of all files.
+// The error is of type strict.Mistakes when the files can be read and their
+// content is invalid; it names every mistake of all files.
 func Load(patterns ...string) (*Set, error) {
 	set, err := Check(io.Discard, patterns...)
 	if err != nil {
@@ -59,66 +57,9 @@ func Parse(files map[string][]byte) (*Set, error) {
 // result returns the rules, or the mistakes in the files.
 func (l *loader) result() (*Set, error) {
 	if len(l.mistakes) > 0 {
-		return nil, errors.Join(l.mistakes...)
+		return nil, l.mistakes
 	}
 	return &l.set, nil
-}
-
-// loader reads the files of one Set.
-type loader struct {
-	set      Set
-	mistakes []error
-	known    map[string]string // the position of each rule
-}
-
-func newLoader() *loader { return &loader{known: map[string]string{}} }
-
-// read adds the groups of one file, which Prometheus' own parser reads. A rule that is
-// defined twice, word for word, is a mistake.
-func (l *loader) read(file string, data []byte) {
-	parsed, errs := rulefmt.Parse(data, false, model.LegacyValidation)
-	if parsed == nil {
-		errs = errs[:1] // it decodes the file twice
-	}
-	var nodes struct{ Groups []struct{ Rules []yaml.Node } }
-	_ = yaml.Unmarshal(data, &nodes) // the parser has reported the error
-	for _, err := range errs {
-		at := file
-		if e, ok := errors.AsType[*rulefmt.Error](err); ok {
-			g := slices.IndexFunc(parsed.Groups, func(g rulefmt.RuleGroup) bool { return g.Name == e.Group && len(g.Rules) >= e.Rule })
-			at, err = fmt.Sprintf("%s:%d: %s", file, nodes.Groups[g].Rules[e.Rule-1].Line, e.RuleName), e.Err.Unwrap()
-		}
-		l.mistakes = append(l.mistakes, fmt.Errorf("%s: %w", at, err))
-	}
-	if len(errs) > 0 {
-		return
-	}
-	for i, spec := range parsed.Groups {
-		g := &Group{File: file, Name: spec.Name, Interval: time.Duration(spec.Interval), Limit: spec.Limit}
-		for n, r := range spec.Rules {
-			at := fmt.Sprintf("%s:%d", file, nodes.Groups[i].Rules[n].Line)
-			expr, err := parser.ParseExpr(r.Expr)
-			if err == nil && expr.Type() != parser.ValueTypeVector && expr.Type() != parser.ValueTypeScalar {
-				err = fmt.Errorf("found an expression that yields a %s; accepted is an instant vector or a scalar", parser.DocumentedType(expr.Type()))
-			}
-			labels := map[string]string{}
-			maps.Copy(labels, spec.Labels)
-			maps.Copy(labels, r.Labels)
-			key := fmt.Sprintf("%q %q %q %q", r.Record, r.Alert, r.Expr, labels)
-			if first, again := l.known[key]; again {
-				err = fmt.Errorf("found a second time, first at %s; accepted is once", first)
-			}
-			if err != nil {
-				l.mistakes = append(l.mistakes, fmt.Errorf("%s: %s: %w", at, r.Record+r.Alert, err))
-			}
-			l.known[key] = at
-			g.Rules = append(g.Rules, &Rule{
-				Record: r.Record, Alert: r.Alert, Line: nodes.Groups[i].Rules[n].Line, Expr: expr,
-				For: time.Duration(r.For), KeepFiringFor: time.Duration(r.KeepFiringFor), Labels: labels, Annotations: r.Annotations,
-			})
-		}
-		l.set.Groups = append(l.set.Groups, g)
-	}
 }
 
 // ClusterPrefix is the start of the name of a group that needs the series of
@@ -186,7 +127,13 @@ func Check(w io.Writer, patterns ...string) (*Set, error) {
 			fmt.Fprintf(w, "%s: %s\n", path, file.summary(longest))
 		}
 	}
-	return &l.set, errors.Join(append(l.mistakes, err)...)
+	switch {
+	case len(l.mistakes) == 0:
+		return &l.set, err
+	case err == nil:
+		return &l.set, l.mistakes
+	}
+	return &l.set, errors.Join(err, l.mistakes)
 }
 
 // summary describes the rules in one line.

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/accel-exporter/accel-exporter/internal/config/strict"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
@@ -49,22 +51,38 @@ groups:
 	}
 }
 
-// TestMistakes: a mistake that Prometheus' parser finds has its words and position, and so
-// does one that Prometheus finds at evaluation only.
+// TestMistakes: each mistake has its position, what was found and what is accepted.
 func TestMistakes(t *testing.T) {
 	rule := func(text string) string { return "groups:\n- name: g\n  rules:\n  - " + text }
 	for text, want := range map[string]string{
-		"groups: 5":                                            "f.yaml: yaml: unmarshal errors:\n  line 1: cannot unmarshal !!int `5` into []rulefmt.RuleGroup",
-		"groups: [{name: a}, {name: a}]":                       `groupname: "a" is repeated in the same file`,
-		rule("alert: A\n    expr: up =\n"):                     `f.yaml:4: A: could not parse expression: 1:4: parse error: unexpected "="`,
-		rule("alert: A\n    exprs: up"):                        "f.yaml: yaml: unmarshal errors:\n  line 5: field exprs not found in type rulefmt.Rule",
-		rule("alert: A\n    expr: up[5m]"):                     "f.yaml:4: A: found an expression that yields a range vector; accepted is an instant vector or a scalar",
-		rule("{alert: A, expr: up}\n  - {alert: A, expr: up}"): "f.yaml:5: A: found a second time, first at f.yaml:4; accepted is once",
-		rule("alert: A\n    expr: up\n    annotations:\n      a: '{{ $labls.b }}'"): `f.yaml:4: A: annotation "a": template: __alert_A:1: undefined variable "$labls"`,
+		"groups: 5":                      `:1: groups: found the number 5; accepted is a list`,
+		"groups:\n- 5":                   `:2: groups[0]: found the number 5; accepted is a mapping with the keys interval, labels, limit, name, query_offset, rules`,
+		"group: []":                      `:1: group: unknown key; accepted here: groups`,
+		"groups: [{rules: []}]":          `:1: groups[0].name: found none; accepted is a name that is unique in the file`,
+		"groups: [{name: a}, {name: a}]": `:1: groups[1].name: found "a" a second time, first on line 1; accepted is once in a file`,
+		"groups: [{name: a, interval: 5 minutes}]":                                  `:1: groups[0].interval: found "5 minutes"; accepted is a duration such as 30s, 5m or 1h30m`,
+		"groups: [{name: a, limit: -1}]":                                            `:1: groups[0].limit: found the number -1; accepted is a whole number, from 0 to 2147483647`,
+		"a: [":                                                                      `:1: is not YAML: did not find expected node content`,
+		"groups: []\n---\ngroups: []":                                               `:2: found a second document; accepted is one`,
+		rule("expr: up"):                                                            `:4: groups[0].rules[0]: found neither record nor alert; accepted is one of record and alert`,
+		rule("{alert: A, record: b, expr: up}"):                                     `:4: groups[0].rules[0]: found both record and alert; accepted is one of record and alert`,
+		rule("alert: A"):                                                            `:4: groups[0].rules[0].expr: found none; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("alert: A\n    expr: up ="):                                            `:5: groups[0].rules[0].expr: found "up =": 1:4: unexpected "="; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("alert: A\n    expr: up[5m]"):                                          `:5: groups[0].rules[0].expr: found "up[5m]", which yields a range vector; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("alert: A\n    exprs: up"):                                             `:5: groups[0].rules[0].exprs: unknown key; accepted here: alert, annotations, expr, for, keep_firing_for, labels, record`,
+		rule("alert: A\n    expr: up\n    for: 5"):                                  `:6: groups[0].rules[0].for: found the number 5; accepted is text`,
+		rule("alert: A\n    expr: up\n    for: 1m\n    for: 2m"):                    `:7: groups[0].rules[0].for: found a second time, first on line 6; accepted is once`,
+		rule("record: a-b\n    expr: up"):                                           `:4: groups[0].rules[0].record: found "a-b"; accepted is a metric name: letters, digits, _ and :, not beginning with a digit`,
+		rule("record: a\n    expr: up\n    for: 1m"):                                `:6: groups[0].rules[0].for: found on a recording rule; accepted on alerts only`,
+		rule("record: a\n    expr: up\n    annotations: {b: c}"):                    `:6: groups[0].rules[0].annotations: found on a recording rule; accepted on alerts only`,
+		rule("alert: A\n    expr: up\n    labels: {a-b: c}"):                        `:6: groups[0].rules[0].labels.a-b: found the name "a-b"; accepted are letters, digits and _, not beginning with a digit`,
+		rule("alert: A\n    expr: up\n    labels:\n      a: [b]"):                   `:7: groups[0].rules[0].labels.a: found a list; accepted is text`,
+		rule("alert: A\n    expr: up\n    annotations:\n      a: '{{ $labls.b }}'"): `:7: groups[0].rules[0].annotations.a: found a template with a mistake: undefined variable "$labls"; accepted is Prometheus' template language`,
+		rule("{alert: A, expr: up}\n  - {alert: A, expr: up}"):                      `:5: groups[0].rules[1]: found a second time, first at f.yaml:4; accepted is once`,
 	} {
 		_, err := engine.Parse(map[string][]byte{"f.yaml": []byte(text)})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\n got %v\nwant %s", text, err, want)
+		if mistakes, ok := errors.AsType[strict.Mistakes](err); !ok || len(mistakes) != 1 || err.Error() != "f.yaml"+want {
+			t.Errorf("%s\n got %v\nwant f.yaml%s", text, err, want)
 		}
 	}
 }
@@ -83,10 +101,9 @@ func TestAllMistakes(t *testing.T) {
 		}
 	}
 	_, err := engine.Load(filepath.Join(dir, "*.yaml"))
-	for _, name := range []string{"a.yaml", "b.yaml", "d.yaml"} {
-		if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, name)+":") {
-			t.Errorf("%s is not named: %v", name, err)
-		}
+	mistakes, ok := errors.AsType[strict.Mistakes](err)
+	if !ok || len(mistakes) != 4 {
+		t.Errorf("%v", err)
 	}
 	if err == nil || !strings.Contains(err.Error(), "first at "+filepath.Join(dir, "c.yaml")+":1") {
 		t.Errorf("the error does not name the rule that is in both files: %v", err)
@@ -112,7 +129,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("got  %swant %s", out.String(), want)
 	}
 	// Both mistakes of a rule are reported, and the rules of the other file returned.
-	if err == nil || strings.Count(err.Error(), bad+":1: A: ") != 2 || len(set.Groups) != 2 {
+	if err == nil || strings.Count(err.Error(), bad+":1: ") != 2 || len(set.Groups) != 2 {
 		t.Errorf("%v, %v", set, err)
 	}
 }
@@ -127,9 +144,14 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		set, err := engine.Parse(map[string][]byte{"f.yaml": data})
+		if mistakes, ok := errors.AsType[strict.Mistakes](err); err != nil && (!ok || len(mistakes) == 0) {
+			t.Fatalf("not a list of mistakes: %v", err)
+		}
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), "f.yaml:") {
-				t.Errorf("does not begin with the file: %v", err)
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				if !strings.HasPrefix(line, "f.yaml:") {
+					t.Errorf("does not begin with the position: %q", line)
+				}
 			}
 			return
 		}
