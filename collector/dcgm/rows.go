@@ -1,6 +1,7 @@
 package dcgm
 
 import (
+	"math"
 	"slices"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -33,7 +34,11 @@ const (
 // of converts a value. A mean over cycles may slightly exceed the whole; it is
 // capped.
 func (r *row) of(v float64) float64 {
-	v *= r.scale
+	if r.scale < 1 {
+		v /= math.Round(1 / r.scale) // 95 % is 0.95, as it is of NVML
+	} else {
+		v *= r.scale
+	}
 	if (r.metric == collector.ActivityRatio || r.metric == collector.OccupancyRatio) && v > 1 && v <= 1.01 {
 		return 1
 	}
