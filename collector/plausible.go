@@ -1,7 +1,5 @@
 package collector
 
-import "slices"
-
 // bounds are families whose values a device's own limit bounds. A board exceeds its power
 // limit for moments, and a clock its maximum by a little, never twofold. A device is off
 // long before half as many degrees again as its shutdown.
@@ -21,18 +19,26 @@ var bounds = []struct {
 func (d *Device) checkBounds() {
 	for _, b := range bounds {
 		// A reading of a sensor or clock is compared with the limit of the same one.
-		beyond := func(r Reading) bool {
-			return r.Metric == b.metric && slices.ContainsFunc(d.Readings, func(l Reading) bool {
-				return l.Metric == b.limit && r.Value > l.Value*b.factor &&
-					(len(r.Labels) == 0 || l.Labels[0] == r.Labels[0]) && (b.kind == "" || l.Label("limit") == b.kind)
-			})
+		beyond := func(r *Reading) bool {
+			for i := range d.Readings {
+				if l := &d.Readings[i]; l.Metric == b.limit && r.Value > l.Value*b.factor &&
+					(len(r.Labels) == 0 || l.Labels[0] == r.Labels[0]) && (b.kind == "" || l.Label("limit") == b.kind) {
+					return true
+				}
+			}
+			return false
 		}
-		if !slices.ContainsFunc(d.Readings, beyond) {
+		implausible := false
+		for i := range d.Readings {
+			r := &d.Readings[i]
+			implausible = implausible || r.Metric == b.metric && beyond(r)
+		}
+		if !implausible {
 			continue
 		}
 		rest := make([]Reading, 0, len(d.Readings)) // a source may return its readings again
 		for _, r := range d.Readings {
-			if !beyond(r) {
+			if r.Metric != b.metric || !beyond(&r) {
 				rest = append(rest, r)
 				continue
 			}
