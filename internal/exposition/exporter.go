@@ -10,8 +10,6 @@
 package exposition
 
 import (
-	"bytes"
-	"cmp"
 	"compress/gzip"
 	"log/slog"
 	"maps"
@@ -53,6 +51,7 @@ type Exporter struct {
 	o       Options
 	handler http.Handler
 	failing atomic.Bool // self
+	answers answers
 
 	mu       sync.Mutex // never locked while writing
 	settings Settings
@@ -100,6 +99,7 @@ func (e *Exporter) Apply(s Settings) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.settings, e.page = s, nil
+	e.answers.forget()
 }
 
 // Gather implements prometheus.Gatherer. The families must not be changed. The error
@@ -122,11 +122,18 @@ func (e *Exporter) Gather() ([]*dto.MetricFamily, error) {
 // emptySnapshot is served before the first Snapshot.
 var emptySnapshot = new(collector.Snapshot)
 
+func (e *Exporter) snapshot() *collector.Snapshot {
+	if s := e.latest(); s != nil {
+		return s
+	}
+	return emptySnapshot
+}
+
 // measured returns the families of the latest Snapshot and the dropped series.
 func (e *Exporter) measured() []*dto.MetricFamily {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if s := cmp.Or(e.latest(), emptySnapshot); e.page == nil || e.page.of != s {
+	if s := e.snapshot(); e.page == nil || e.page.of != s {
 		e.page = newPage(s, &e.settings, e.page)
 		if e.counted != s {
 			e.counted = s
@@ -143,28 +150,16 @@ func (e *Exporter) measured() []*dto.MetricFamily {
 	return merge(e.page.families, []*dto.MetricFamily{own.convert()})
 }
 
-// answer is the page in memory.
-type answer struct {
-	header http.Header
-	code   int
-	body   bytes.Buffer
-}
-
-// Header implements http.ResponseWriter.
-func (a *answer) Header() http.Header { return a.header }
-
-// Write implements http.ResponseWriter.
-func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
-
-// WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(code int) { a.code = code }
-
 // ServeHTTP serves the page. It is rendered before it is written: a client that does
 // not read its answer occupies a connection until WriteTimeout, but does not count as
-// in flight.
+// in flight. Clients that accept the same get the same answer for as long as the
+// Snapshot is the latest, for at most a second.
 func (e *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := &answer{header: http.Header{}}
-	e.handler.ServeHTTP(a, r)
+	a := e.answers.of(r, e.snapshot())
+	a.once.Do(func() { e.handler.ServeHTTP(a, r) })
+	if a.code != 0 && a.code != http.StatusOK {
+		e.answers.forget()
+	}
 	if e.o.WriteTimeout > 0 {
 		// A ResponseWriter without deadlines, such as a test recorder, has no
 		// stalled reader. net/http removes the deadline after the response.

@@ -38,7 +38,7 @@ func TestTooManyScrapes(t *testing.T) {
 		done <- code
 	}()
 	<-g.asked
-	code, _, body := get(t, e)
+	code, _, body := get(t, e, "Accept-Encoding", "gzip") // another answer than the first
 	if code != http.StatusServiceUnavailable || !strings.Contains(body, "concurrent requests reached (1)") {
 		t.Errorf("second scrape: %d %q, want 503 that names the limit", code, body)
 	}
@@ -47,8 +47,36 @@ func TestTooManyScrapes(t *testing.T) {
 		t.Errorf("first scrape: %d", code)
 	}
 	<-async(func() { <-g.asked })
-	if code, _, _ := get(t, e); code != http.StatusOK {
+	if code, _, _ := get(t, e, "Accept-Encoding", "gzip"); code != http.StatusOK {
 		t.Errorf("scrape after the first was done: %d", code)
+	}
+}
+
+// TestSameAnswer: clients that accept the same share one rendered page of a Snapshot.
+func TestSameAnswer(t *testing.T) {
+	gathered := 0
+	snap := node(1)
+	e := exposition.New(func() *collector.Snapshot { return snap }, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		gathered++
+		return nil, nil
+	}), exposition.Options{})
+	for i, c := range []struct {
+		accept string
+		change func()
+		want   int
+	}{
+		{"text/plain", nil, 1},
+		{"text/plain", nil, 1},
+		{"application/openmetrics-text", nil, 2},
+		{"text/plain", func() { snap = node(1) }, 3},
+		{"text/plain", func() { e.Apply(exposition.Settings{Standard: true}) }, 4},
+	} {
+		if c.change != nil {
+			c.change()
+		}
+		if get(t, e, "Accept", c.accept); gathered != c.want {
+			t.Errorf("request %d: gathered %d times, want %d", i, gathered, c.want)
+		}
 	}
 }
 
