@@ -277,16 +277,6 @@ func TestRelease(t *testing.T) {
 	n.until(attached...) // while the file exists
 }
 
-// gone reports whether a process has ended; zombies have.
-func gone(pid int) bool {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return true
-	}
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
-}
-
 // TestReload checks reloads of valid, invalid, removed and mounted configuration
 // files.
 func TestReload(t *testing.T) {
