@@ -172,6 +172,12 @@ func TestPages(t *testing.T) {
 			},
 			not: []string{"Nothing needs attention."},
 		},
+		"degraded": {
+			change: func(w *world) {
+				w.snap.Devices[1].Verdict = &collector.Verdict{State: "degraded", Action: "reboot", Reasons: []collector.Reason{{Code: "xid_79", Text: "Xid 79", Severity: "degraded"}}}
+			},
+			want: []string{"Let running work finish. Restart the node, with a power cycle if possible"},
+		},
 		"no verdict": {
 			change: func(w *world) { w.snap.Devices[0].Verdict = nil },
 			want:   []string{"2 devices: 1 not judged, 1 healthy"},

@@ -441,8 +441,11 @@ func deviceRow(d *collector.Device, a *allocation.Device, now, answered time.Tim
 		r.Since = d.Verdict.Since
 		r.unread = d.Verdict.State == "unknown" && d.Down == "" && len(d.Verdict.Reasons) == 1 && d.Verdict.Reasons[0].Code == health.NoAnswer
 		r.Action, r.Code = Action(d.Verdict.Action), d.Verdict.Action
-		if d.Verdict.State == "degraded" && r.Code == "reset" {
-			r.Action = Action("drain_and_reset") // its work continues
+		switch { // the work of a degraded device continues
+		case d.Verdict.State == "degraded" && r.Code == "reset":
+			r.Action = Action("drain_and_reset")
+		case d.Verdict.State == "degraded" && (r.Code == "reboot" || r.Code == "restart_vm"):
+			r.Action = "Let running work finish. " + r.Action
 		}
 		r.Doc = Runbook(d.Verdict.State, d.Down, d.Verdict.Action)
 		for _, x := range d.Verdict.Reasons {
