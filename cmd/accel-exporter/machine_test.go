@@ -82,7 +82,7 @@ func TestExpectations(t *testing.T) {
 		switch {
 		case e.Fault == "amd-sleep":
 			node = "radeon amd"
-		case strings.HasPrefix(e.Fault, "amd-"):
+		case strings.HasPrefix(e.Fault, "amd-"), e.Fault == "bus-loss": // the card's tree goes
 			node = "mi300x-8 amd"
 		case strings.Contains(e.Fault, "fpga"):
 			node = mixed + " fpga"

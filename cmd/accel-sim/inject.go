@@ -71,14 +71,15 @@ func (c *command) addFault(inject *kingpin.CmdClause, f *sim.Fault, actions map[
 		if err := sim.Running(c.state); err != nil {
 			return err
 		}
-		if err := f.Play(ctx, c.state, values); err != nil {
-			return err
-		}
 		s, err := sim.Read(c.state)
 		if err != nil {
 			return err
 		}
-		if line, within := s.Expect(f.Name, values); line != "" {
+		line, within := s.Expect(f.Name, values) // of the device, which may be gone after the fault
+		if err := f.Play(ctx, c.state, values); err != nil {
+			return err
+		}
+		if line != "" {
 			fmt.Printf("Within %s: %s\n", within, line)
 		} else {
 			fmt.Println("Done. accel-exporter who and the status page show what follows.")
