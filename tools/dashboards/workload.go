@@ -155,8 +155,8 @@ func workloadUse() []panel {
 		}),
 		half(panel{
 			kind: lines, title: "Wait for the first activity", unit: "s", min: f(0), empty: "Each pod has used its devices",
-			about:   "Longest time for which a pod has a device and has not used it yet, by resource: image pulls and model loading. If long, devices wait for pods.",
-			queries: []query{{`max by (cluster, resource) (accel_allocation_seconds_total{` + inPods + `} unless ` + perHold + ` accel_allocation_last_activity_timestamp_seconds{` + inPods + `})`, "{{cluster}} {{resource}}"}},
+			about:   "Longest time for which a pod has a device and has not used it yet, by resource: image pulls and model loading. Devices whose use is not measured are absent. If long, devices wait for pods.",
+			queries: []query{{`max by (cluster, resource) (accel_allocation_idle_seconds{` + inPods + `} unless ` + perHold + ` accel_allocation_last_activity_timestamp_seconds{` + inPods + `})`, "{{cluster}} {{resource}}"}},
 		}),
 	}
 }
