@@ -204,7 +204,7 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value, accept strin
 
 // keyName matches keys that a message repeats. Another key may be a line of a file that was
 // given by mistake, such as /etc/shadow, and must not get into a log.
-var keyName = regexp.MustCompile(`^[A-Za-z_][\w.-]{0,39}$`)
+var keyName = regexp.MustCompile(`^([A-Za-z_][\w.-]{0,39}|<<)$`)
 
 func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 	s := d.shapeOf(v.Type())
