@@ -20,7 +20,7 @@ func TestParse(t *testing.T) {
 groups:
 - name: first
   interval: 1m
-  query_offset: 30s
+  query_offset: 0
   limit: 5
   labels: {team: a, tier: 1}
   rules:
@@ -70,7 +70,7 @@ func TestMistakes(t *testing.T) {
 		rule("alert: A\n    expr: up ="):                                            `:5: groups[0].rules[0].expr: found "up =": 1:4: unexpected "="; accepted is an expression of PromQL that yields an instant vector or a scalar`,
 		rule("alert: A\n    expr: up[5m]"):                                          `:5: groups[0].rules[0].expr: found "up[5m]", which yields a range vector; accepted is an expression of PromQL that yields an instant vector or a scalar`,
 		rule("alert: A\n    exprs: up"):                                             `:5: groups[0].rules[0].exprs: unknown key; accepted here: alert, annotations, expr, for, keep_firing_for, labels, record`,
-		rule("alert: A\n    expr: up\n    for: 5"):                                  `:6: groups[0].rules[0].for: found the number 5; accepted is text`,
+		rule("alert: A\n    expr: up\n    for: 5"):                                  `:6: groups[0].rules[0].for: found "5"; accepted is a duration such as 30s, 5m or 1h30m`,
 		rule("alert: A\n    expr: up\n    for: 1m\n    for: 2m"):                    `:7: groups[0].rules[0].for: found a second time, first on line 6; accepted is once`,
 		rule("record: a-b\n    expr: up"):                                           `:4: groups[0].rules[0].record: found "a-b"; accepted is a metric name: letters, digits, _ and :, not beginning with a digit`,
 		rule("record: a\n    expr: up\n    for: 1m"):                                `:6: groups[0].rules[0].for: found on a recording rule; accepted on alerts only`,

@@ -28,10 +28,10 @@ type ruleFile struct {
 type groupSpec struct {
 	strict.Position
 	Name     string   `yaml:"name" accept:"scalar"`
-	Interval duration `yaml:"interval"`
+	Interval duration `yaml:"interval" accept:"scalar"`
 	// Offset makes Prometheus evaluate the past, for late samples. An Engine has none
 	// and evaluates the present.
-	Offset duration          `yaml:"query_offset"`
+	Offset duration          `yaml:"query_offset" accept:"scalar"`
 	Limit  int               `yaml:"limit" accept:"0..2147483647"`
 	Labels map[string]string `yaml:"labels" accept:"scalar"`
 	Rules  []ruleSpec        `yaml:"rules"`
@@ -42,8 +42,8 @@ type ruleSpec struct {
 	Record        string            `yaml:"record" accept:"scalar"`
 	Alert         string            `yaml:"alert" accept:"scalar"`
 	Expr          string            `yaml:"expr" accept:"scalar"`
-	For           duration          `yaml:"for"`
-	KeepFiringFor duration          `yaml:"keep_firing_for"`
+	For           duration          `yaml:"for" accept:"scalar"`
+	KeepFiringFor duration          `yaml:"keep_firing_for" accept:"scalar"`
 	Labels        map[string]string `yaml:"labels" accept:"scalar"`
 	Annotations   map[string]string `yaml:"annotations" accept:"scalar"`
 

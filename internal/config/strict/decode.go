@@ -333,7 +333,7 @@ func (d *decoder) list(n *yaml.Node, path string, v reflect.Value, accept string
 // scalar decodes a single value and returns a description of its mistake, if any.
 func (d *decoder) scalar(n *yaml.Node, v reflect.Value, accept string) string {
 	if isText(v) {
-		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
+		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" && accept != "scalar" {
 			return fmt.Sprintf("found %s; accepted is text", found(n))
 		}
 		if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.Value)); err != nil {
