@@ -86,6 +86,8 @@ type gpm struct {
 	// taken is the time of the previous sample; zero where there is none.
 	taken time.Time
 	ready bool
+	// query is that of every round: the list that go-nvml copies has 19 kB.
+	query nvml.GpmMetricsGetType
 	// want are the entries of gpmMetrics that the device supports.
 	want []gpmMetric
 }
@@ -145,22 +147,19 @@ func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int)
 	if first || len(p.want) == 0 {
 		return
 	}
-	if g.query == nil {
-		g.query = new(gpmQuery)
-	}
-	q := g.query
-	q.count, q.sample1, q.sample2 = uint32(len(p.want)), addressOf(p.samples[1-p.previous]), addressOf(p.samples[p.previous])
+	q := &p.query
+	q.NumMetrics, q.Sample1, q.Sample2 = uint32(len(p.want)), p.samples[1-p.previous], p.samples[p.previous]
 	for i := range p.want {
-		q.values[i] = gpmValue{id: uint32(p.want[i].id), ret: uint32(nvml.ERROR_UNKNOWN)}
+		q.Metrics[i] = nvml.GpmMetric{MetricId: uint32(p.want[i].id), NvmlReturn: uint32(nvml.ERROR_UNKNOWN)}
 	}
-	if do(a, callGPMMetrics, q.get) {
+	if do(a, callGPMMetrics, func() nvml.Return { return g.lib.api.GpmMetricsGet(q) }) {
 		p.deliver(a, d, q, g.links.count > 0)
 	}
 }
 
 // deliver sets the answers of q. Of a GPU without NVLinks, drivers return the rates of
 // NVLink as 0: those are left out.
-func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery, nvlinks bool) {
+func (p *gpm) deliver(a *asker, d *collector.Device, q *nvml.GpmMetricsGetType, nvlinks bool) {
 	var engines, n float64
 	var last gpmMetric
 	mean := func() {
@@ -171,17 +170,17 @@ func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery, nvlinks bool) 
 	}
 	kept := 0
 	for i := range p.want {
-		m, v := &p.want[i], &q.values[i]
-		switch ret := nvml.Return(v.ret); {
+		m, v := &p.want[i], &q.Metrics[i]
+		switch ret := nvml.Return(v.NvmlReturn); {
 		case ret == nvml.SUCCESS && m.engine:
 			if n > 0 && m.labels[0] != last.labels[0] {
 				mean()
 			}
-			engines, n, last = engines+v.value, n+1, *m
+			engines, n, last = engines+v.Value, n+1, *m
 		case ret == nvml.SUCCESS && !nvlinks && (m.metric == collector.NVLinkTransmitRate || m.metric == collector.NVLinkReceiveRate):
 		case ret == nvml.SUCCESS:
 			// Set rejects NaN, the result of a window without cycles.
-			d.Set(m.metric, m.of(v.value), m.labels...)
+			d.Set(m.metric, m.of(v.Value), m.labels...)
 		case permanent(ret) || ret == nvml.ERROR_INVALID_ARGUMENT:
 			a.missed(m.name, nvml.ERROR_NOT_SUPPORTED)
 			continue

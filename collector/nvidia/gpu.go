@@ -54,7 +54,6 @@ type gpu struct {
 	links   links
 	c2c     c2c
 	gpm     gpm
-	query   *gpmQuery // scratch space of gpm; cgo requires an object without pointers
 	// gpmAsked: whether the GPU has performance counters has been determined.
 	gpmAsked, gpmThere bool
 	mig                mig
