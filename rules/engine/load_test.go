@@ -57,6 +57,7 @@ func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"groups: 5":                      `:1: groups: found the number 5; accepted is a list`,
 		"groups:\n- 5":                   `:2: groups[0]: found the number 5; accepted is a mapping with the keys interval, labels, limit, name, query_offset, rules`,
+		"":                               `:1: groups: found none; accepted is a list of groups, or [] for no rules`,
 		"group: []":                      `:1: group: unknown key; accepted here: groups`,
 		"groups: [{rules: []}]":          `:1: groups[0].name: found none; accepted is a name that is unique in the file`,
 		"groups: [{name: a}, {name: a}]": `:1: groups[1].name: found "a" a second time, first on line 1; accepted is once in a file`,

@@ -192,6 +192,11 @@ func (l *loader) read(file string, data []byte) {
 		l.mistakes = append(l.mistakes, mistakes...)
 		return
 	}
+	if f.Groups == nil {
+		// Without rules every alert ends, so a file that was emptied by mistake is refused.
+		l.mistakes = append(l.mistakes, strict.Mistake{File: file, Line: 1, Path: "groups", Text: "found none; accepted is a list of groups, or [] for no rules"})
+		return
+	}
 	for i := range f.Groups {
 		spec := &f.Groups[i]
 		g := &Group{File: file, Name: spec.Name, Interval: time.Duration(spec.Interval), Limit: spec.Limit}
