@@ -96,8 +96,10 @@ func (e *exporters) Prove(ctx context.Context, node string) (*remediation.Proof,
 }
 
 // families are the families that a proof is made from.
-var families = []string{collector.SourceUp.Name, collector.DeviceHealth.Name, collector.FaultsUnknown.Name, collector.DeviceBundle.Name,
-	collector.ClockHertz.Name, collector.ClockMax.Name, collector.UtilizationRatio.Name, collector.PowerWatts.Name, collector.PowerLimit.Name}
+var families = []string{
+	collector.SourceUp.Name, collector.DeviceHealth.Name, collector.FaultsUnknown.Name, collector.DeviceBundle.Name,
+	collector.ClockHertz.Name, collector.ClockMax.Name, collector.UtilizationRatio.Name, collector.PowerWatts.Name, collector.PowerLimit.Name,
+}
 
 // page returns the lines of these families: a page may have megabytes.
 func (e *exporters) page(ctx context.Context, url string) ([]byte, error) {
