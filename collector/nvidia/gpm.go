@@ -24,6 +24,10 @@ var (
 // gpmWindow is the shortest time between two samples that NVML accepts.
 var gpmWindow = 100 * time.Millisecond
 
+// gpmPeriod is the time of a mean, but for the first. A mean of two seconds loses nothing,
+// and go-nvml copies a list of 19 kB in each call.
+const gpmPeriod = 2 * time.Second
+
 // gpmMetric is one metric of GPU performance monitoring.
 type gpmMetric struct {
 	id     nvml.GpmMetricId
@@ -78,8 +82,8 @@ var gpmMetrics = slices.Concat([]gpmMetric{
 	gpmOf(nvml.GPM_METRIC_NVLINK_TOTAL_RX_PER_SEC, collector.NVLinkReceiveRate, mebibyte),
 }, gpmEngines(nvml.GPM_METRIC_NVDEC_0_UTIL, 8, "nvdec"), gpmEngines(nvml.GPM_METRIC_NVJPG_0_UTIL, 8, "nvjpg"))
 
-// gpm reads the performance counters of a GPU or a GPU instance. Two samples, a
-// round apart, give the means over that time.
+// gpm reads the performance counters of a GPU or a GPU instance. Two samples, gpmPeriod
+// apart, give the means over that time.
 type gpm struct {
 	samples  [2]nvml.GpmSample
 	previous int
@@ -88,6 +92,8 @@ type gpm struct {
 	ready bool
 	// query is that of every round: the list that go-nvml copies has 19 kB.
 	query nvml.GpmMetricsGetType
+	// kept are the last means, which are repeated until the next.
+	kept []collector.Reading
 	// want are the entries of gpmMetrics that the device supports.
 	want []gpmMetric
 }
@@ -128,7 +134,12 @@ const wholeGPU = -1
 // read samples the GPU instance gi, or the whole GPU, and sets the means since
 // the previous sample in d.
 func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int) {
-	if !p.taken.IsZero() && now.Sub(p.taken) < gpmWindow {
+	period := gpmWindow
+	if p.kept != nil {
+		period = gpmPeriod - gpmPeriod/10 // rounds are not exact
+	}
+	if !p.taken.IsZero() && now.Sub(p.taken) < period {
+		d.Readings = append(d.Readings, p.kept...)
 		return
 	}
 	sample := p.samples[1-p.previous]
@@ -143,7 +154,7 @@ func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int)
 		p.drop()
 		return
 	}
-	p.previous, p.taken = 1-p.previous, now
+	p.previous, p.taken, p.kept = 1-p.previous, now, nil
 	if first || len(p.want) == 0 {
 		return
 	}
@@ -153,7 +164,10 @@ func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int)
 		q.Metrics[i] = nvml.GpmMetric{MetricId: uint32(p.want[i].id), NvmlReturn: uint32(nvml.ERROR_UNKNOWN)}
 	}
 	if do(a, callGPMMetrics, func() nvml.Return { return g.lib.api.GpmMetricsGet(q) }) {
-		p.deliver(a, d, q, g.links.count > 0)
+		means := collector.Device{}
+		p.deliver(a, &means, q, g.links.count > 0)
+		p.kept = means.Readings
+		d.Readings, d.Rejects = append(d.Readings, means.Readings...), append(d.Rejects, means.Rejects...)
 	}
 }
 
@@ -197,7 +211,7 @@ func (p *gpm) deliver(a *asker, d *collector.Device, q *nvml.GpmMetricsGetType, 
 }
 
 // drop discards the previous sample: the device changed since.
-func (p *gpm) drop() { p.taken = time.Time{} }
+func (p *gpm) drop() { p.taken, p.kept = time.Time{}, nil }
 
 // free frees the samples.
 func (p *gpm) free(a *asker) {
@@ -207,7 +221,7 @@ func (p *gpm) free(a *asker) {
 			p.samples[i] = nil
 		}
 	}
-	p.want, p.ready, p.taken = nil, false, time.Time{}
+	p.want, p.ready, p.taken, p.kept = nil, false, time.Time{}, nil
 }
 
 // readGPM sets the counters of the whole GPU.
