@@ -166,7 +166,9 @@ func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int)
 	if do(a, callGPMMetrics, func() nvml.Return { return g.lib.api.GpmMetricsGet(q) }) {
 		means := collector.Device{}
 		p.deliver(a, &means, q, g.links.count > 0)
-		p.kept = means.Readings
+		if a.failed == "" { // else the next round asks again, and the failure is in each
+			p.kept = means.Readings
+		}
 		d.Readings, d.Rejects = append(d.Readings, means.Readings...), append(d.Rejects, means.Rejects...)
 	}
 }
