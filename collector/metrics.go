@@ -204,7 +204,7 @@ var (
 	})
 	ActivityRatio = define(Metric{
 		Name:   "accel_activity_ratio",
-		Help:   "Share of cycles in which the unit was active, averaged over the time since the previous sample and over all units of its kind, 0 to 1. From hardware counters; finer than accel_utilization_ratio.",
+		Help:   "Share of cycles in which the unit was active, averaged over the time since the previous sample and over all units of its kind, 0 to 1. From hardware counters; finer than accel_utilization_ratio. NVML is read every 2 s.",
 		Kind:   Gauge,
 		Labels: []string{"unit"},
 		Range:  ratio,
@@ -214,7 +214,7 @@ var (
 	})
 	OccupancyRatio = define(Metric{
 		Name:  "accel_sm_occupancy_ratio",
-		Help:  "Resident warps as a share of the maximum of the SMs, averaged over the time since the previous sample, 0 to 1.",
+		Help:  "Resident warps as a share of the maximum of the SMs, averaged over the time since the previous sample, 0 to 1. NVML is read every 2 s.",
 		Kind:  Gauge,
 		Range: ratio,
 		From:  []string{"NVML GPM metric 3 (percent)", "DCGM field 1003, where NVML gives none"},
@@ -428,14 +428,14 @@ var (
 	})
 	PCIeTransmitRate = define(Metric{
 		Name:  "accel_pcie_transmit_bytes_per_second",
-		Help:  "PCIe send rate, averaged over the time since the previous sample.",
+		Help:  "PCIe send rate, averaged over the time since the previous sample. NVML is read every 2 s.",
 		Kind:  Gauge,
 		From:  []string{"NVML GPM metric 20 (MiB/s)", "DCGM field 1009 (bytes/s), where NVML gives none"},
 		Level: onAttention,
 	})
 	PCIeReceiveRate = define(Metric{
 		Name:  "accel_pcie_receive_bytes_per_second",
-		Help:  "PCIe receive rate, averaged over the time since the previous sample.",
+		Help:  "PCIe receive rate, averaged over the time since the previous sample. NVML is read every 2 s.",
 		Kind:  Gauge,
 		From:  []string{"NVML GPM metric 21 (MiB/s)", "DCGM field 1010 (bytes/s), where NVML gives none"},
 		Level: onAttention,

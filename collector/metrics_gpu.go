@@ -314,13 +314,13 @@ var (
 	})
 	NVLinkTransmitRate = define(Metric{
 		Name: "accel_nvlink_transmit_bytes_per_second",
-		Help: "Send rate over all NVLinks, averaged over the time since the previous sample.",
+		Help: "Send rate over all NVLinks, averaged over the time since the previous sample. NVML is read every 2 s.",
 		Kind: Gauge,
 		From: []string{"NVML GPM metric 61 (MiB/s)", "DCGM field 1011 (bytes/s), where NVML gives none"},
 	})
 	NVLinkReceiveRate = define(Metric{
 		Name: "accel_nvlink_receive_bytes_per_second",
-		Help: "Receive rate over all NVLinks, averaged over the time since the previous sample.",
+		Help: "Receive rate over all NVLinks, averaged over the time since the previous sample. NVML is read every 2 s.",
 		Kind: Gauge,
 		From: []string{"NVML GPM metric 60 (MiB/s)", "DCGM field 1012 (bytes/s), where NVML gives none"},
 	})
