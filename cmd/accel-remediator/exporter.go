@@ -194,11 +194,12 @@ func clocks(found map[string]*dto.MetricFamily, to *remediation.Proof) {
 	highest, busy := values(collector.ClockMax, "clock", "sm"), values(collector.UtilizationRatio, "engine", "compute")
 	watts, limit := values(collector.PowerWatts, "", ""), values(collector.PowerLimit, "limit", "enforced")
 	for id, hertz := range values(collector.ClockHertz, "clock", "sm") {
-		if highest[id] > 0 && busy[id] > 0.9 && limit[id] > 0 {
+		// Without the power it is unknown whether its limit explains a low clock.
+		if power, measured := watts[id]; measured && highest[id] > 0 && busy[id] > 0.9 && limit[id] > 0 {
 			if to.Clocks == nil {
 				to.Clocks = map[string]remediation.Clock{}
 			}
-			to.Clocks[id] = remediation.Clock{Share: hertz / highest[id], Limited: watts[id] > 0.8*limit[id]}
+			to.Clocks[id] = remediation.Clock{Share: hertz / highest[id], Limited: power > 0.8*limit[id]}
 		}
 	}
 }
